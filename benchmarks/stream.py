@@ -4,13 +4,18 @@ Simulated: three models are asked three questions each about texts with two labe
 with gold, and promises at most 5 % errors among accepted labels. Then 20,000 texts come. In half of the streams, texts
 from the 10,000th on are harder, so that 12 % of labels are wrong, no longer 4 %.
 
-Run it with `python -m benchmarks.stream [STREAMS]`; the results are in `benchmarks/results/stream.md`.
+With groups, a run has 1,000 rows of each, and a promise for each. The texts of all groups come mixed, and those of one
+group become harder, or those of all.
+
+Run it with `python -m benchmarks.stream [STREAMS]`, or `python -m benchmarks.stream groups [STREAMS]`; the results are
+in `benchmarks/results/stream.md`.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +79,7 @@ class Stream(NamedTuple):
 
 def stream(shifted: bool, rng: np.random.Generator) -> Stream:
     model = fitted(rng)
-    recent = RecentTexts(model.profile)
+    recent = RecentTexts(model.references)
     for start in range(0, TEXTS, AT_ONCE):
         some = texts(AT_ONCE, HARD if shifted and start >= SHIFT else EASY, rng, start)
         recent.judged(model, list(some.votes.ids), some.votes)
@@ -92,6 +97,59 @@ def _recovered(rng: np.random.Generator) -> float | None:
     if judged.accepted is None or not judged.accepted.any():
         return None
     return float((judged.best != later.truth)[judged.accepted].mean())
+
+
+def in_groups(some: Texts, groups: np.ndarray) -> Texts:
+    """Return texts of groups."""
+    return Texts(replace(some.votes, groups=[f"g{one}" for one in groups.tolist()]), some.truth)
+
+
+class GroupedStream(NamedTuple):
+    """What became of a stream of several groups of which one shifted, or none."""
+
+    found: float | None  # after how many texts of its own the group that shifted had an alarm; None for none
+    false: bool  # whether a group that did not shift had an alarm, or one before the shift
+    accepted: float  # the share of the other groups' texts that is accepted after the shift
+
+
+def grouped(groups: int, rng: np.random.Generator, *, shifted: bool, rows: int = ROWS) -> GroupedStream:
+    """Return what becomes of a stream; it ends when 1,500 texts of every group have come after a shift."""
+    votes, truth = in_groups(texts(groups * rows, EASY, rng), np.arange(groups * rows) % groups)
+    known = np.where(np.arange(len(truth)) < groups * GOLD, truth, UNLABELLED).astype(truth.dtype)
+    how = replace(HOW, optimiser="lr", promise=Promise(max_error=0.05, by="language"))
+    model = fit_model(votes, known, how).model
+    recent, alarms, accepted = RecentTexts(model.references), dict[str, int](), list[float]()
+    for start in range(0, SHIFT + 1_500 * groups if shifted else TEXTS, AT_ONCE):
+        group, later = rng.integers(groups, size=AT_ONCE), start >= SHIFT
+        easy, hard = texts(AT_ONCE, EASY, rng, start), texts(AT_ONCE, HARD, rng, start)
+        moved = (group == 0)[:, np.newaxis, np.newaxis, np.newaxis] & later & shifted
+        some = in_groups(
+            Texts(replace(easy.votes, codes=np.where(moved, hard.votes.codes, easy.votes.codes)), truth), group
+        )
+        _, judged = recent.judged(model, list(some.votes.ids), some.votes)
+        for name in recent.found.unlike if recent.found else ():
+            alarms.setdefault(name, start + AT_ONCE - SHIFT)
+        if later and judged.accepted is not None:
+            accepted.append(float(judged.accepted[group > 0].mean()))
+    own = alarms.pop("g0", None) if shifted else None
+    early = own is not None and own <= 0
+    return GroupedStream(None if own is None else own / groups, bool(alarms) or early, float(np.mean(accepted)))
+
+
+def main_groups(streams: int = 100) -> None:
+    for groups in (2, 4):
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PcsWarning)
+            still = [grouped(groups, np.random.default_rng(seed), shifted=False) for seed in range(streams)]
+            moved = [grouped(groups, np.random.default_rng(10_000 + seed), shifted=True) for seed in range(streams)]
+        false, others = np.mean([one.false for one in still]), np.mean([one.accepted for one in moved])
+        print(f"{groups} groups, {streams} streams without a shift: false alarm in {false:.0%}")
+        found = [one.found for one in moved if one.found is not None and one.found > 0]
+        soon, false = sum(one <= 1_000 for one in found) / streams, np.mean([one.false for one in moved])
+        print(
+            f"one group shifted: found within 1,000 of its texts in {soon:.0%}, median {np.median(found):.0f}; ", end=""
+        )
+        print(f"false alarm in {false:.0%}; of the others' texts {others:.0%} are accepted")
 
 
 def audits(error: float, promise: Promise, accepted: int, share: float, repetitions: int, seed: int) -> float:
@@ -126,4 +184,7 @@ def main(streams: int = 100) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:2] == ["groups"]:
+        main_groups(*map(int, sys.argv[2:]))
+    else:
+        main(*map(int, sys.argv[1:]))

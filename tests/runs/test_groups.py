@@ -10,25 +10,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyarrow import csv
 
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs import gold as gold_module
 from pcs_annotator.runs.groups import groups_of
 from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs.labelling.service import Service
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream
+from pcs_annotator.runs.watch import status_lines
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
+from tests.runs.test_stream import judge_stream
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.stub.behaviour import pick
 
@@ -261,3 +268,114 @@ def test_settings_without_groups_are_as_they_were(run: Path) -> None:
 
     assert config_to_dict(config)["learn"]["by"] == "source"
     assert "by" not in config_to_dict(replace(config, learn=replace(config.learn, by="")))["learn"]
+
+
+def shifted(rows: range) -> list[dict[str, str]]:
+    """Texts of two sources; all of the forum are good, so that only these differ from those of the run."""
+    news = [{"id": f"n{row}", "text": case(row, "news"), "source": "news"} for row in rows]
+    forum = [f"Case {row} from forum looks good." for row in rows]
+    return [*news, *({"id": f"f{row}", "text": text, "source": "forum"} for row, text in zip(rows, forum, strict=True))]
+
+
+def test_only_the_group_that_differs_is_for_review(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_csv(tmp_path / "new.csv", shifted(range(5000, 5060)))
+    assert main(["label", str(data), "--run", str(run), "-o", str(tmp_path / "out.csv")]) == 4
+    shown = capsys.readouterr()
+    assert "so nothing of forum is accepted" in " ".join((shown.out + shown.err).split())
+    written = read_csv(tmp_path / "out.csv")
+    decided = decisions(written)
+    assert "accept" in decided["news"]
+    assert decided["forum"] == {"review"}
+    assert all(row["pcs_reason"].startswith(UNLIKE_GOLD) for row in written if row["source"] == "forum")
+    assert main(["status", str(run)]) == 0
+    assert "forum: " in capsys.readouterr().out
+    anyhow = ["label", str(data), "--run", str(run), "-o", str(tmp_path / "any.csv"), "--on-drift", "accept", "--json"]
+    assert main(anyhow) == 0
+    found = json.loads(capsys.readouterr().out)["drift"]
+    assert {name: one["found"] for name, one in found["groups"].items()} == {"forum": True, "news": False}
+    assert "accept" in decisions(read_csv(tmp_path / "any.csv"))["forum"]
+    # a model of an earlier version has no profiles of groups, and then all texts are compared
+    model = read_json(run / "model.json")
+    del model["profiles"]
+    (run / "model.json").write_text(json.dumps(model))
+    assert main(["label", str(data), "--run", str(run), "-o", str(tmp_path / "old.csv"), "--json", "--ask", "all"]) == 4
+    assert json.loads(capsys.readouterr().out)["drift"]["groups"] is None
+    assert decisions(read_csv(tmp_path / "old.csv")) == {"news": {"review"}, "forum": {"review"}}
+
+
+async def sent(service: Service, rows: list[dict[str, str]]) -> dict[str, set[str]]:
+    """Send texts one batch after the other; return the decisions, or the kind of error, by group."""
+    found: dict[str, set[str]] = {}
+    for start in range(0, len(rows), 40):
+        some = rows[start : start + 40]
+        for row, one in zip(
+            some, await asyncio.gather(*(service.classify(x["text"], x["source"]) for x in some)), strict=True
+        ):
+            decided = one.error.kind if one.error else str(one.outcome and one.outcome.decision)
+            found.setdefault(row["source"], set()).add(decided)
+    return found
+
+
+@pytest.mark.system
+def test_a_service_sends_one_group_to_review_until_a_fit_has_learned_from_its_later_texts(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gold_module, "ENOUGH_AFTER_ALARM", 30)
+
+    async def served(rows: range, on_drift: Any = "review", first: range = range(0)) -> tuple[Any, ...]:
+        async with running(run, saving=Saving(on_drift=on_drift)) as one:
+            service = one.service
+            await sent(service, shifted(first))
+            found = await sent(service, shifted(rows))
+            return found, service.note, service.trouble, (await one.ask("GET", "/metrics"))[1], one.app.watch.figures()
+
+    found, note, trouble, metrics, figures = asyncio.run(served(range(6200, 6240), first=range(6000, 6200)))
+    assert "accept" in found["news"]
+    assert found["forum"] == {"review"}
+    assert "so nothing of forum is accepted" in note
+    assert note in "\n".join(status_lines(figures))
+    assert 'pcs_group_drift{group="forum"} 1' in metrics
+    assert 'pcs_group_drift{group="news"} 0' in metrics
+    # it is remembered, and with --on-drift fail the others still get labels
+    found, _, trouble, _, _ = asyncio.run(served(range(6240, 6250), "fail"))
+    assert found["forum"] == {"group_drift"}
+    assert "accept" in found["news"]
+    assert trouble == ""
+    # every text of the group was drawn since the alarm, so verdicts on them may carry a new promise
+    judged = judge_stream(run, 400, lambda shown, _: "good" if "good" in shown else "bad")
+    assert judged > 40
+    fit_run(run)
+    model = read_json(run / "model.json")
+    assert [*model["since"]] == ["forum"]
+    certificate = Run.open(run).model_in_force().certificate
+    assert certificate is not None
+    taught = Run.open(run).taught
+    groups, at_random = np.array(taught.votes.groups or ())[:420], taught.gold.random_sample[:420]
+    assert not at_random[groups == "forum"].any()
+    assert at_random[groups == "news"].any()
+    found, note, *_ = asyncio.run(served(range(6300, 6310)))
+    assert note == ""
+
+
+def test_errors_among_accepted_texts_withdraw_the_promise_of_their_group_alone(run: Path) -> None:
+    async def served(rows: range) -> tuple[Any, ...]:
+        async with running(run, saving=Saving(audit=1.0, on_drift="accept")) as one:
+            found = await sent(one.service, shifted(rows))
+            await asyncio.to_thread(one.service._read_verdicts)
+            return found, one.service.note, (await one.ask("GET", "/metrics"))[1]
+
+    asyncio.run(served(range(7000, 7060)))
+    judge_stream(run, 400, lambda shown, _: "bad" if ("forum" in shown) == ("good" in shown) else "good")
+    found, note, metrics = asyncio.run(served(range(7100, 7120)))
+    assert "accept" in found["news"]
+    assert found["forum"] == {"review"}
+    assert "accepted texts of forum" in note
+    assert 'pcs_group_audit_revoked{group="forum"} 1' in metrics
+    assert 'pcs_group_audit_revoked{group="news"} 0' in metrics
+    assert "\npcs_audit_revoked 0" in metrics
+    reason = next(
+        iter(Run.open(run).model_in_force().judge(replace(Run.open(run).votes.take(np.arange(1)), groups=["forum"])))
+    ).reason
+    assert reason.startswith("the promise for forum is withdrawn")

@@ -26,7 +26,7 @@ from pcs_annotator.runs.labelling.service import Classified, Service
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.runs.stream import Stream
+from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
 from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
@@ -140,7 +140,7 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
     accepted = [one for one in classify(folder, range(1000, 1080), EVERYTHING) if one.outcome]
     assert any(one.outcome and one.outcome.decision == "accept" for one in accepted)
     judge_stream(folder, 80, wrongly)
-    audit = Run.open(folder).stream_audit(Run.open(folder).model_in_force())
+    audit = Run.open(folder).stream_audit(Run.open(folder).model_in_force()).get("")
     assert audit is not None
     assert audit.finding == "revoked"
     with Review.open(folder) as review:
@@ -170,7 +170,7 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
                 await asyncio.sleep(0.05)
                 if service.version == "run@2":
                     break
-            assert service.audit is not None
+            assert service.audits
             return [*decisions, service.version]
 
     *decisions, version = asyncio.run(served())
@@ -200,7 +200,7 @@ def test_verdicts_that_cannot_be_read_for_a_moment_are_read_later(
                     service.look_for_changes()
                     await asyncio.sleep(0.01)
             async with asyncio.timeout(30):
-                while service.audit is None:  # nothing in the folder changes any more
+                while not service.audits:  # nothing in the folder changes any more
                     service.look_for_changes()
                     await asyncio.sleep(0.01)
 
@@ -353,3 +353,39 @@ def test_votes_with_grades_come_back_as_they_were_and_others_are_left_out(tmp_pa
         one = stream.read(votes, ["q"])
         assert one is not None
         assert [item.text for item in one.items] == ["text q"]
+
+
+def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earlier_version(tmp_path: Path) -> None:
+    codes = np.zeros((4, 1, 1, 1), dtype=np.int8)
+    votes = Votes(codes=codes, ids=list("pqrs"), annotators=["a"], relations=["original"], labels=["x", "y"])
+    items = [Item(id=name, text=f"text {name}") for name in "pqrs"]
+    accepted = np.array([True, True, False, False])
+    path = tmp_path / "stream.db"
+    with Stream(path) as stream:
+        assert stream.counts() == {"texts": 0, "accepted": 0, "drawn": 0}
+        stream.add(items, votes, accepted, version=1, probability=np.array([1.0, 0.0, 0.0, 1.0]))
+        assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 2}
+        stream.add(items, votes, accepted, version=1, probability=1.0)  # those that were drawn stay as they were
+        assert stream.counts() == {"texts": 4, "accepted": 2, "drawn": 4}
+        stream.forget("p")
+        assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript("DROP TABLE counts; DROP TRIGGER come; DROP TRIGGER gone; DROP TRIGGER changed")
+    with Stream(path) as stream:
+        assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
+        stream.forget("q")
+        assert stream.counts() == {"texts": 2, "accepted": 0, "drawn": 2}
+
+
+def test_an_alarm_that_an_earlier_version_noted_still_counts(tmp_path: Path) -> None:
+    kept = {"looks": 3, "alarm": 5.0, "found": None, "blocks": [{"x": 1}], "version": 1}
+    with Stream(tmp_path / "stream.db") as stream:
+        assert StreamMemory(stream, 1, {}).recall() == {}
+        stream.set_note("drift", kept)
+        assert StreamMemory(stream, 1, {}).recall()[""]["blocks"] == [{"": {"x": 1}}]
+        assert StreamMemory(stream, 2, {}).recall()[""]["blocks"] == []
+        assert StreamMemory(stream, 2, by_group(5.0)).recall() == {}
+        stream.set_note("alarm", 5.0)
+        StreamMemory(stream, 2, {}).keep({"": {"alarm": 5.0}, "de": {"alarm": 7.0}, "en": {"alarm": 0.0}})
+        assert stream.note("alarm") == {"": 5.0, "de": 7.0}
+        assert [*StreamMemory(stream, 2, {"de": 7.0}).recall()] == ["", "en"]

@@ -112,7 +112,7 @@ def test_a_clock_that_is_set_back_keeps_texts_and_what_is_known_about_drift(
     assert len(labelled(asyncio.run(served(range(150, 300))))) == 150
     assert len(kept(folder)) == 300
     with Stream(RunFolder(folder).stream) as stream:
-        assert stream.note("drift")["looks"] == 2
+        assert stream.note("drift")["tests"][""]["looks"] == 2
     monkeypatch.setattr(time, "time", real)
     asyncio.run(served(range(300, 301)))
     assert len(kept(folder)) == 151  # the others are dated ten days ago
@@ -156,7 +156,7 @@ def test_two_services_keep_texts_in_one_stream(folder: Path) -> None:
     assert len(labelled(found)) == 440
     assert len(kept(folder)) == 400
     with Stream(RunFolder(folder).stream) as stream:
-        assert stream.note("drift")["looks"] >= 1  # texts that are judged together are counted together
+        assert stream.note("drift")["tests"][""]["looks"] >= 1  # texts that are judged together are counted together
     assert not [one for one in asyncio.run(_again(folder)) if one.error]
 
 

@@ -17,7 +17,7 @@ from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, Level, certify, fingerprint, no_promise
-from pcs_annotator.judging.promising.drift import profile
+from pcs_annotator.judging.promising.drift import profile, profiles
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
 from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
 from pcs_annotator.judging.weighing import calibration
@@ -169,7 +169,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
         table_of = partial(_table, model, shown, judged, gold, how.promise)
         certificate = _certificate(trial, rows, truth, at_random, how, table_of)
-        model = replace(model, certificate=replace(certificate, fingerprint=known))
+        promised = certificate.thresholds if how.promise.by else ()
+        groups = profiles(shown, judged.scores, judged.best, promised)
+        model = replace(model, certificate=replace(certificate, fingerprint=known), profiles=groups)
     return FitResult(model, trial)
 
 

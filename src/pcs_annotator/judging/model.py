@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,10 +44,12 @@ class Model:
     sets: PredictionSets | None = None  # finds the labels that cannot be ruled out; None when they were not requested
     text: TextModel | None = None  # reads the texts themselves; None when that adds nothing to the votes
     profile: Profile | None = None  # statistics of all votes at the time of learning, to detect new texts that differ
+    profiles: Mapping[str, Profile] = field(default_factory=dict)  # the same of each group that has a promise
     # whether there is no gold, so that nothing is accepted and decisions only tell where answers agree
     by_agreement: bool = False
     # whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored
     unlike_gold: bool = False
+    unlike_groups: tuple[str, ...] = ()  # the same for groups of texts that differ; not stored
     shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
 
     __repr__ = brief
@@ -71,6 +73,16 @@ class Model:
     def by(self) -> str:
         """What groups of texts the promise is made for, such as `language`; empty if for all together."""
         return "" if self.certificate is None else self.certificate.promise.by
+
+    @property
+    def references(self) -> Mapping[str, Profile]:
+        """What new texts are compared with: a profile of each group that has a promise, or `""` → that of all texts."""
+        return self.profiles or ({} if self.profile is None else {"": self.profile})
+
+    def differing(self, votes: Votes) -> Mask:
+        """Return which rows are not accepted whatever their votes, because such texts differ from the gold rows."""
+        groups = votes.groups or [""] * len(votes)
+        return np.array([self.unlike_gold or name in self.unlike_groups for name in groups], dtype=np.bool_)
 
     def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
@@ -134,7 +146,10 @@ class Model:
         first = [before] * len(votes)
         if self.certificate is not None and self.by and not before:
             names, groups = votes.coded_groups(self.certificate.groups)
-            first = np.array([self.certificate.why_review(name) for name in names], dtype=object)[groups].tolist()
+            of_group = {one: self.certificate.why_review(one) for one in names} | dict.fromkeys(
+                self.unlike_groups, UNLIKE_GOLD
+            )
+            first = np.array([of_group[one] for one in names], dtype=object)[groups].tolist()
         if not any(first):
             return why
         said = zip(first, why, self.unlabelled(votes).tolist(), strict=True)
@@ -205,7 +220,7 @@ class Model:
         if self.certificate.promise.near:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
         names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
-        return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes)
+        return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes) & ~self.differing(votes)
 
     def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""
@@ -216,10 +231,11 @@ class Model:
         return [good if one else "review" for one in chosen.tolist()]
 
     def facing(self, found: Drift | None, on_drift: str) -> Model:
-        """Return the model for texts that may differ from the gold rows: if so, nothing is accepted but by `accept`."""
+        """Return the model for texts that may differ from the gold rows: if so, none is accepted but by `accept`."""
         promises = self.certificate is not None and self.certificate.holds
-        differ = found is not None and found.found and on_drift != "accept"
-        return replace(self, unlike_gold=True) if promises and differ else self
+        if found is None or not found.found or not promises or on_drift == "accept":
+            return self
+        return replace(self, unlike_gold=not found.unlike, unlike_groups=found.unlike)
 
     def with_coverage(self, votes: Votes) -> Model:
         """Return the model with its certificate's share of accepted rows, counted on these votes."""
@@ -243,6 +259,7 @@ class Model:
             "by_agreement": self.by_agreement,
             **{name: part and part.to_dict() for name, part in parts.items()},
             **({} if self.shape is ONE else {"shape": self.shape._asdict()}),
+            **({"profiles": {name: one.to_dict() for name, one in self.profiles.items()}} if self.profiles else {}),
         }
 
     @classmethod
@@ -263,6 +280,7 @@ class Model:
             margin=values.get("margin"),
             by_agreement=values.get("by_agreement", False),
             shape=LabelShape.from_dict(values.get("shape")),
+            profiles={name: Profile.from_dict(one) for name, one in values.get("profiles", {}).items()},
             **parts,
         )
 

@@ -19,7 +19,7 @@ from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Audit, audit, audit_in_order, draw_rows, fingerprint
-from pcs_annotator.judging.promising.drift import profile
+from pcs_annotator.judging.promising.drift import profiles
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
@@ -163,31 +163,44 @@ def with_earlier_audit(model: Model, before: Model) -> Model:
 def of_stream(model: Model, votes: Votes, gold: Gold, own: int) -> Model:
     """Return a model whose last rows came as a stream: its certificate is about the run's `own` votes and gold.
 
-    If its promise is from texts that came after an alarm, new texts are compared with those.
+    If its promise, or that of a group, is from texts that came after an alarm, new texts are compared with those.
     """
     codes = gold_codes(votes, gold.labels)
     if gold.since:
         recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))
         judged = model.judged(recent)
-        model = replace(model, profile=profile(recent, judged.scores, judged.best))
+        found = profiles(recent, judged.scores, judged.best, ["", *model.profiles])
+        anew = {name: one for name, one in found.items() if "" in gold.since or name in gold.since}
+        groups = {name: anew.get(name, one) for name, one in model.profiles.items()}
+        model = replace(model, profile=anew.get("", model.profile), profiles=groups)
     if model.certificate is None:
         return model
     known = fingerprint(votes.take(np.arange(own)), codes[:own], __version__)
     return replace(model, certificate=replace(model.certificate, fingerprint=known))
 
 
-def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: Sequence[int]) -> Audit | None:
-    """Return what people found among rows that were accepted and, drawn at random, shown to them.
+def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: Sequence[int]) -> dict[str, Audit]:
+    """Return what people found among rows that were accepted and, drawn at random, shown to them: `""` → of all texts.
 
-    None if nothing is promised, or nobody has checked any.
+    Empty if nothing is promised, or nobody has checked any. If a promise is made for groups, there is an audit of each:
+    they share half of the promise's δ. The other half is for all texts but those of groups whose promise is broken.
     """
     certificate = model.certificate
     labels = {row: people.by_row[row].label for row in accepted if row in people.at_random}
     rows = [row for row, label in labels.items() if label is not None]
     if certificate is None or not certificate.found or not rows:
-        return None
+        return {}
     checked = votes.take(np.array(rows))
     judged = replace(model, certificate=replace(certificate, audit=None)).judged(checked)
     said = gold_codes(checked, [labels[row] for row in rows])
-    right = model.right(votes.labels, judged, range(len(rows)), said)
-    return audit_in_order(certificate.promise, certificate.accepted_share, ~right)
+    wrong, promise = ~model.right(votes.labels, judged, range(len(rows)), said), certificate.promise
+    # what share of a group is accepted is not known, and that promise depends on it
+    tested = certificate.thresholds if promise.by and promise.kind != "accepted-and-wrong" else {}
+    found, group = dict[str, Audit](), np.array(checked.groups or [""] * len(rows))
+    for name in (*tested, ""):
+        broken = [one for one, audit in found.items() if audit.finding == "revoked"]
+        own = wrong[group == name if name else ~np.isin(group, broken)]
+        part = 0.5 / len(tested) if name else 0.5
+        split = replace(promise, certainty=1 - part * promise.delta) if tested else promise
+        found |= {name: audit_in_order(split, certificate.accepted_share, own)} if len(own) else {}
+    return found

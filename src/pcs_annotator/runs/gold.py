@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
-from pcs_annotator.runs.stream import Stream
+from pcs_annotator.runs.stream import Stream, by_group
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -28,6 +29,7 @@ MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a co
 NAMING = "name all labels with --labels, or each with --label"
 
 ROWS_TO_LABEL = 30
+Groups = Sequence[str] | None  # of the texts, if a promise is made for each; else None
 ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
 
 
@@ -58,10 +60,11 @@ class Gold(NamedTuple):
     random_sample: Mask
     assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
     verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
-    since: float = 0.0  # if the promise rests on texts that came after an alarm about drift: when that was
+    # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
+    since: Mapping[str, float] = MappingProxyType({})
 
 
-def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> Gold:
+def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None, groups: Groups = None) -> Gold:
     """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
 
     Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
@@ -86,22 +89,25 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
         if labels[place] is not None:
             random_sample[place], assumed[place] = True, False
     found = Gold(tuple(labels), random_sample, assumed, verdicts)
-    return _after_alarm(found, folder, dataset) if folder and dataset.streamed else found
+    return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
 
 
-def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset) -> Gold:
+def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
     """Return gold whose random sample is from after an alarm that texts have changed, if that has enough rows.
 
-    The others are still learned from. With too few, the alarm goes on.
+    The others are still learned from. With too few, the alarm goes on. An alarm may be about a group of texts.
     """
     with Stream(folder.stream) as stream:
-        since = float(stream.note("alarm") or 0.0)
+        alarms = by_group(stream.note("alarm"))
     own = len(dataset.items) - len(dataset.streamed)
-    later = np.array([False] * own + [at > since for _, at in dataset.streamed], dtype=np.bool_)
-    labelled = np.array([label is not None for label in gold.labels])
-    if not since or int((later & labelled & gold.random_sample).sum()) < ENOUGH_AFTER_ALARM:
-        return gold
-    return gold._replace(random_sample=gold.random_sample & later, assumed=gold.assumed & later, since=since)
+    came, group = np.array([0.0] * own + [at for _, at in dataset.streamed]), np.array(groups or [""] * len(gold[0]))
+    usable = gold.random_sample & np.array([label is not None for label in gold.labels])
+    kept, since = np.ones(len(came), dtype=np.bool_), dict[str, float]()
+    for name, alarm in alarms.items():
+        of_group, later = (group == name) | (not name), came > alarm
+        if int((usable & of_group & later).sum()) >= ENOUGH_AFTER_ALARM:
+            kept, since[name] = kept & (later | ~of_group), alarm
+    return gold._replace(random_sample=gold.random_sample & kept, assumed=gold.assumed & kept, since=since)
 
 
 def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:

@@ -34,7 +34,7 @@ from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import Drift, drift, profile
+from pcs_annotator.judging.promising.drift import Drift, drift, drift_by_group, profile, profiles
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
@@ -321,12 +321,12 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
 
     Copies of a text count once. None if an earlier version learned the model and kept nothing to compare with.
     """
-    if model.profile is None:
+    if not (before := model.references):
         return None
     nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
-    return drift(model.profile, profile(votes, judged.scores, judged.best))
+    return drift_by_group(before, profiles(votes, judged.scores, judged.best, before))
 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:

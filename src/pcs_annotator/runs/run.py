@@ -150,7 +150,9 @@ class Run:
         return self._gold()
 
     def _gold(self, until: int | None = None) -> Gold:
-        return without_examples(gold_of(self.folder, self.dataset, until), self.texts, self.config.task)
+        return without_examples(
+            gold_of(self.folder, self.dataset, until, self.votes.groups), self.texts, self.config.task
+        )
 
     @property
     def coders(self) -> Coders | None:
@@ -277,7 +279,7 @@ class Run:
             self._note_look(certificate, settings)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self._gold_ids()}
         if self.gold.since:
-            known["since"] = self.gold.since
+            known["since"] = dict(self.gold.since)
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
         model = {**model_file(learned, settings, self.votes.labels), **known}
@@ -325,20 +327,21 @@ class Run:
         return self._audited(fallen_away(model, replace(model, certificate=in_force(model.certificate, now))))
 
     def _audited(self, model: Model) -> Model:
-        """Return the model, without its promise if verdicts on accepted texts of the stream have withdrawn it."""
-        found = self.stream_audit(model)
-        if found is None or model.certificate is None or found.finding != "revoked":
+        """Return the model, without the promises that verdicts on accepted texts of the stream have withdrawn."""
+        broken = {name: one for name, one in self.stream_audit(model).items() if one.finding == "revoked"}
+        if not broken or model.certificate is None:
             return model
-        return replace(model, certificate=replace(model.certificate, audit=found))
+        withdrawn = replace(model.certificate, withdrawn=tuple(name for name in broken if name))
+        return replace(model, certificate=replace(withdrawn, audit=broken.get("", withdrawn.audit)))
 
-    def stream_audit(self, model: Model) -> Audit | None:
+    def stream_audit(self, model: Model) -> dict[str, Audit]:
         """Return what people found among accepted texts of the stream, drawn at random while this version is in use.
 
-        None if nothing is promised, or nobody has checked any.
+        It is by group, and `""` → of all texts; empty if nothing is promised, or nobody has checked any.
         """
         full: Run = self.taught
         if not full.dataset.streamed:
-            return None
+            return {}
         own = len(full.votes) - len(full.dataset.streamed)
         rows = (np.flatnonzero(full.streamed.accepted_by(number_in_use(self.folder))) + own).tolist()
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from pcs_annotator.base.errors import LedgerError
-from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.task import BETWEEN, Item
 from pcs_annotator.core.vote import NOT_ASKED
@@ -34,6 +34,14 @@ CREATE TABLE IF NOT EXISTS texts (
     drawn INTEGER NOT NULL, probability REAL NOT NULL, part TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS axes (number INTEGER PRIMARY KEY, names TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS counts (number INTEGER PRIMARY KEY, texts INTEGER, accepted INTEGER, drawn INTEGER);
+INSERT OR IGNORE INTO counts SELECT 1, count(*), ifnull(sum(accepted), 0), ifnull(sum(drawn), 0) FROM texts;
+CREATE TRIGGER IF NOT EXISTS come AFTER INSERT ON texts BEGIN UPDATE counts
+SET texts = texts + 1, accepted = accepted + new.accepted, drawn = drawn + new.drawn; END;
+CREATE TRIGGER IF NOT EXISTS gone AFTER DELETE ON texts BEGIN UPDATE counts
+SET texts = texts - 1, accepted = accepted - old.accepted, drawn = drawn - old.drawn; END;
+CREATE TRIGGER IF NOT EXISTS changed AFTER UPDATE OF accepted, drawn ON texts BEGIN UPDATE counts
+SET accepted = accepted + new.accepted - old.accepted, drawn = drawn + new.drawn - old.drawn; END;
 """
 # An ID that another text has (two tables of one name) gets a part of the hash. A text that comes again is judged anew,
 # unless it was drawn: then it stays as it was drawn.
@@ -75,7 +83,8 @@ class Stream:
             # A killed process loses nothing that was added; deleted texts are overwritten.
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 self._database.execute(f"PRAGMA {pragma}")
-            self._database.executescript(CREATE)
+            if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'counts'").fetchone():
+                self._database.executescript(f"BEGIN IMMEDIATE; {CREATE} COMMIT;")
         self._axes: dict[str, int] = {}
         self._purge_at = 0.0
         self._key = bytes.fromhex(str(self.note("key", token_hex(16))))
@@ -116,7 +125,7 @@ class Stream:
         accepted: Mask,
         *,
         version: int,
-        probability: float,
+        probability: Floats | float,
         keep_text: bool = True,
     ) -> None:
         """Store the texts that people should see: those not accepted, and others with a probability.
@@ -124,14 +133,15 @@ class Stream:
         When this returns, they are in the file.
         """
         axes, now, rows = self._axes_of(votes), time.time(), []
+        chances = np.broadcast_to(probability, len(votes)).tolist()
         all_codes, all_grades = votes.codes.astype("<i2"), None if votes.grades is None else votes.grades.astype("<f4")
         for row, item in enumerate(items):
             hashed = text_hash(item.text)
-            drawn = self._is_drawn(hashed, probability)
+            drawn = self._is_drawn(hashed, chances[row])
             if accepted[row] and not drawn:
                 continue
             grades = None if all_grades is None else all_grades[row].tobytes()
-            about = (int(accepted[row]), version, int(drawn), probability, votes.groups[row] if votes.groups else "")
+            about = (int(accepted[row]), version, int(drawn), chances[row], votes.groups[row] if votes.groups else "")
             text = item.text if keep_text else None
             rows.append((item.id, hashed, now, text, axes, all_codes[row].tobytes(), grades, *about))
         if rows:
@@ -196,8 +206,8 @@ class Stream:
     def counts(self) -> Mapping[str, int]:
         """Return how many texts are kept, how many of these are accepted, and how many are drawn at random."""
         with self._explained():
-            found = self._database.execute("SELECT count(*), sum(accepted), sum(drawn) FROM texts").fetchone()
-        return dict(zip(("texts", "accepted", "drawn"), (int(one or 0) for one in found), strict=True))
+            found = self._database.execute("SELECT texts, accepted, drawn FROM counts").fetchone()
+        return dict(zip(("texts", "accepted", "drawn"), found, strict=True))
 
     def text_of(self, id: str) -> str | None:
         """Return a text, empty if it was not kept; None if there is none with this ID."""
@@ -235,22 +245,29 @@ class StreamMemory(NamedTuple):
 
     stream: Stream
     version: int
-    since: float  # the alarm that this version has learned from; 0 for none
+    since: Mapping[str, float]  # group → the alarm that this version has learned from; of all texts: `""`
 
-    def recall(self) -> dict[str, Any] | None:
-        """Return what was kept, if it still counts: an alarm does until a fit has learned from later texts."""
-        kept: dict[str, Any] | None = self.stream.note("drift")
-        if kept is None or (kept["alarm"] and kept["alarm"] == self.since):
-            return None
-        if kept["version"] == self.version:
-            return kept
-        return {**kept, "blocks": []} if kept["alarm"] else None  # counts of another model are not comparable
+    def recall(self) -> dict[str, dict[str, Any]]:
+        """Return group → what was kept, if it still counts: an alarm does until a fit has learned from later texts."""
+        kept: dict[str, Any] = self.stream.note("drift") or {"tests": {}}
+        if "tests" not in kept:  # an earlier version had one test, of all texts
+            kept = {**kept, "tests": {"": {**kept, "blocks": [{"": one} for one in kept["blocks"]]}}}
+        tests = {name: one for name, one in kept["tests"].items() if (one["alarm"] or -1) != self.since.get(name)}
+        if kept.get("version") == self.version:
+            return tests
+        # counts of another model are not comparable
+        return {name: {**one, "blocks": []} for name, one in tests.items() if one["alarm"]}
 
-    def keep(self, **values: Any) -> None:
+    def keep(self, tests: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep counts and what was found."""
-        self.stream.set_note("drift", {**values, "version": self.version})
-        if values["alarm"]:
-            self.stream.set_note("alarm", values["alarm"])
+        self.stream.set_note("drift", {"tests": tests, "version": self.version})
+        if alarms := {name: one["alarm"] for name, one in tests.items() if one["alarm"]}:
+            self.stream.set_note("alarm", {**by_group(self.stream.note("alarm")), **alarms})
+
+
+def by_group(alarms: Mapping[str, float] | float | None) -> Mapping[str, float]:
+    """Return group → when it had an alarm, `""` for all texts, of which an earlier version had the only one."""
+    return {"": alarms} if isinstance(alarms, float | int) else alarms or {}
 
 
 def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:

@@ -6,7 +6,7 @@ import platform
 import threading
 from asyncio import CancelledError
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,7 @@ class Watch:
         self._trackers: list[BudgetTracker] = []
         self._began, self._time_left = monotonic(), TimeLeft()
         self._samples: deque[tuple[float, int]] = deque(maxlen=PACE_SAMPLES)
+        self.note: Callable[[], str] = str  # what is to be known about the texts; empty for nothing
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._keep_writing, name="pcs-status", daemon=True)
 
@@ -126,6 +127,7 @@ class Watch:
             "retries": dict(retries),
             "unanswered": dict(tally.failed),
             "budget_left": trackers[-1].left() if trackers else {},
+            "note": self.note(),
         }
 
 
@@ -171,6 +173,7 @@ def status_lines(values: Mapping[str, Any]) -> list[str]:
         f"pcs {values['command']}: {state}{f': {why}' if why else ''}",
         f"  since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}",
         f"  {' · '.join([values['progress'], *pace, *left])}",
+        *([f"  {values['note']}"] if values.get("note") else []),
     ]
 
 

@@ -103,6 +103,8 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
         if saving.on_drift == "fail" and found is not None and found.found:
             raise DriftFound(f"{opened.texts_differ(found, request.data)}\nno labels were written (--on-drift fail)")
         opened.warn_if_unlike(found, request.data)
+        if found is not None and found.found:
+            watch.note = lambda: found.sentence
         model = opened.model.facing(found, saving.on_drift)
         model, counts = texts.write(recorded, replace(opened, model=model), votes)
     _LOG.info("%d texts labelled: %s, %d calls", counts.rows, counts.decisions, tally.calls)

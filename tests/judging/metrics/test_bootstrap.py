@@ -10,8 +10,30 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.metrics import bootstrap
 from pcs_annotator.judging.metrics.bootstrap import interval_around, least_auroc, least_share, resample_counts
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_on, bootstrap_estimate, exact_interval
+from pcs_annotator.judging.metrics.metrics import Estimate, Metric, accuracy, auroc, auroc_on, exact_interval
 from tests.judging.metrics.test_metrics import METRICS
+
+
+def bootstrap_estimate(
+    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0, widening: float = 1.0
+) -> Estimate:
+    """Return any metric with its 95 % bootstrap interval over rows, resampled one by one.
+
+    Resamples on which the metric is undefined, such as AUROC when chance drew a single class, are drawn again.
+    """
+    if resamples < 1:
+        raise UndefinedMetric(f"a bootstrap interval needs at least one resample, not {resamples}")
+    value, rng, values = metric(scores, gold), np.random.default_rng(seed), list[float]()
+    for _ in range(10 * resamples):
+        rows = rng.integers(len(gold), size=len(gold))
+        try:
+            values.append(metric(scores[rows], gold[rows]))
+        except UndefinedMetric:
+            continue
+        if len(values) == resamples:
+            least = min(least_share(len(gold)), least_auroc(gold))  # the metric may rank rows or count them
+            return Estimate(value, interval_around(value, np.array(values), least, widening), len(gold))
+    raise UndefinedMetric(f"{len(gold)} rows are too few for a bootstrap interval: label more rows")
 
 
 def rows(count: int, seed: int = 0) -> tuple[Floats, Codes]:

@@ -18,8 +18,11 @@ from pcs_annotator.judging.promising.drift import (
     Drift,
     Profile,
     drift,
+    drift_by_group,
     homogeneity,
+    pooled,
     profile,
+    profiles,
     smallest_shift,
     total_variation,
 )
@@ -263,3 +266,65 @@ def test_rare_outcomes_are_pooled() -> None:
 
 def test_total_variation_by_hand() -> None:
     assert total_variation(np.array([50, 50]), np.array([160, 40])) == pytest.approx(0.3)
+
+
+def by_group(**fake: tuple[int, float]) -> dict[str, Profile]:
+    """Profiles of groups: how many texts each has, and the share of them that is fake."""
+    parts = {name: sample(np.random.default_rng(len(name)), *about) for name, about in fake.items()}
+    votes = Votes.joined([replace(one, ids=[f"{name}{row}" for row in one.ids]) for name, one in parts.items()])
+    votes = replace(votes, groups=[name for name, one in parts.items() for _ in one.ids])
+    scores = score(votes, Weights.uniform(votes))
+    return profiles(votes, scores, choose(scores, votes.labels), ["", *fake, "unseen"])
+
+
+def groups_of(found: dict[str, Profile]) -> dict[str, Profile]:
+    return {name: one for name, one in found.items() if name}
+
+
+def test_profiles_of_groups_add_up_to_that_of_all_texts() -> None:
+    found = by_group(de=(60, 0.3), en=(40, 0.5))
+    assert [*found] == ["", "de", "en"]
+    both = found["de"].plus(found["en"])
+    assert json.dumps(both.to_dict()) == json.dumps(found[""].to_dict())
+    assert found["de"].scaled(2.5).items == 150
+
+
+def test_a_group_that_differs_is_named_and_the_others_do_not_differ() -> None:
+    before = groups_of(by_group(de=(400, 0.3), eng=(400, 0.6), fr_=(400, 0.5)))
+    now = groups_of(by_group(de=(150, 0.3), eng=(150, 0.95), fr_=(150, 0.5)))
+    found = drift_by_group(before, now)
+    assert found.found
+    assert found.unlike == ("eng",)
+    assert found.sentence.startswith("eng: ")
+    assert found.p_value < 0.001
+    values = json.loads(json.dumps(found.to_dict()))
+    assert {name: one["found"] for name, one in values["groups"].items()} == {"de": False, "eng": True, "fr_": False}
+    same = drift_by_group(before, groups_of(by_group(de=(150, 0.3), eng=(150, 0.6))))
+    assert not same.found
+    assert same.sentence == "new texts are answered like the calibration set"
+
+
+def test_another_mixture_of_groups_is_no_difference_but_one_without_groups() -> None:
+    before, now = by_group(de=(400, 0.1), eng=(400, 0.9)), by_group(de=(40, 0.1), eng=(400, 0.9))
+    assert drift_by_group({"": before[""]}, now).found
+    assert not drift_by_group(groups_of(before), now_ := groups_of(now)).found
+    assert {*now_} == {"de", "eng"}
+
+
+def test_a_difference_of_all_together_is_due_to_the_groups_whose_absence_explains_it() -> None:
+    before = groups_of(by_group(de=(400, 0.3), eng=(400, 0.6), fr_=(400, 0.5)))
+    now = groups_of(by_group(de=(100, 0.9), eng=(100, 0.6), fr_=(100, 0.95)))
+    first, due = pooled(before, now, 0.001)
+    assert first.found
+    assert {*due} == {"de", "fr_"}
+    first, due = pooled({"de": before["de"]}, now, 0.001)
+    assert [*due] == ["de"]
+    assert not drift_by_group(before, {}).found
+
+
+def test_what_only_the_pool_can_see_is_still_told_by_group() -> None:
+    before = groups_of(by_group(de=(2000, 0.3), eng=(2000, 0.3), fr_=(2000, 0.3)))
+    now = groups_of(by_group(de=(60, 0.65), eng=(60, 0.65), fr_=(60, 0.65)))
+    alone = [one for name in now if (one := pooled({name: before[name]}, now, 1e-7))[1]]
+    assert not alone
+    assert pooled(before, now, 1e-7)[1]

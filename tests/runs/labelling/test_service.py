@@ -27,7 +27,7 @@ def one_text(name: str, *codes: int) -> Votes:
 async def test_texts_are_judged_together_and_one_whose_client_has_gone_disturbs_no_other() -> None:
     texts = [one_text("a", 0, 0, 1), one_text("b", 1, 1, 1), one_text("c", 0, 0, 0)]
     model = Model(weights=Weights.uniform(texts[0]), calibrator=None)
-    judge = JudgeTogether(model, RecentTexts(model.profile), lambda *_: None, lambda: 100)
+    judge = JudgeTogether(model, RecentTexts(model.references), lambda *_: None, lambda: 100)
     tasks = [asyncio.create_task(judge.judge(Item(id=str(at), text=str(at)), votes)) for at, votes in enumerate(texts)]
     await asyncio.sleep(0)
     tasks[0].cancel()

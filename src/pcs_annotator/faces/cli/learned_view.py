@@ -74,7 +74,7 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
         "decided_by": model.decided_by,
-        "drift": judged.drift and {**judged.drift._asdict(), "unseen": judged.drift.unseen},
+        "drift": judged.drift and {**judged.drift.to_dict(), "unseen": judged.drift.unseen},
     }
 
 

@@ -21,7 +21,7 @@ from pcs_annotator.base.removed import removed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
-from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
+from pcs_annotator.faces.serve.metrics import AUDITED, MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.codebook import CodebookFolder
@@ -71,6 +71,7 @@ class App:
         self._metrics = Metrics()
         self.watch = Watch(service.folder, "serve", service.tally, port=port)
         self.watch.follow(service.tally, service.tracker)
+        self.watch.note = lambda: service.note
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
@@ -216,23 +217,23 @@ class App:
         }
 
     def _metrics_page(self) -> Response:
-        drift, outdated = self._service.drift, bool(self._service.outdated)
-        gauges: dict[str, tuple[str, str, float]] = {
-            "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
-            "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
-            "pcs_outdated": ("gauge", "Whether the run has a newer model, which is unreadable.", outdated),
+        service = self._service
+        gauges: dict[str, tuple[str, float | Mapping[str, float]]] = {
+            "pcs_queue_texts": ("Texts in progress and waiting.", self._queue.texts),
+            "pcs_queue_room": ("Texts that there is room for.", self._queue.most),
+            "pcs_outdated": ("Whether the run has a newer model, which is unreadable.", bool(service.outdated)),
         }
-        if drift is not None:
-            gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
-            gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
-        if (audit := self._service.audit) is not None:
-            gauges["pcs_audited_texts"] = ("gauge", "Accepted texts that people have checked.", audit.rows)
-            gauges["pcs_audit_errors"] = ("gauge", "Errors among them.", audit.wrong)
-            gauges["pcs_audit_error_low"] = ("gauge", "Error rate of accepted texts, at least.", audit.error.low)
-            gauges["pcs_audit_error_high"] = ("gauge", "Error rate of accepted texts, at most.", audit.error.high)
-            gauges["pcs_audit_revoked"] = ("gauge", "Whether the promise is withdrawn.", audit.finding == "revoked")
-        for name, value in self._service.waiting.items():
-            gauges[f"pcs_stream_{name}"] = ("gauge", f"Texts kept for people: {name}.", value)
+        if (drift := service.drift) is not None:
+            groups = drift.groups or {}
+            gauges["pcs_drift"] = ("Whether recent texts differ from those of the run.", drift.found)
+            gauges["pcs_drift_p_value"] = ("Probability of such a difference by chance.", drift.p_value)
+            gauges["pcs_group_drift"] = ("The same by group.", {name: one.found for name, one in groups.items()})
+        for name, (about, of) in AUDITED.items():
+            found = {group: of(one) for group, one in service.audits.items()}
+            gauges[f"pcs_{name}"] = (about, {"": found[""]} if "" in found else {})
+            gauges[f"pcs_group_{name}"] = (f"By group: {about}", {one: found[one] for one in found if one})
+        for name, value in service.waiting.items():
+            gauges[f"pcs_stream_{name}"] = (f"Texts kept for people: {name}.", value)
         return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
 
     async def predict(self, request: Request) -> Response:

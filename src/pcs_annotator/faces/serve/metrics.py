@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -11,6 +11,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pcs_annotator.runs.watch import family, metric_lines, sample
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+AUDITED: Mapping[str, tuple[str, Callable[[Any], float]]] = {
+    "audited_texts": ("Accepted texts that people have checked.", lambda audit: audit.rows),
+    "audit_errors": ("Errors among them.", lambda audit: audit.wrong),
+    "audit_error_low": ("Error rate of accepted texts, at least.", lambda audit: audit.error.low),
+    "audit_error_high": ("Error rate of accepted texts, at most.", lambda audit: audit.error.high),
+    "audit_revoked": ("Whether the promise is withdrawn.", lambda audit: audit.finding == "revoked"),
+}
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -29,16 +36,17 @@ class Metrics:
         self._buckets.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
         self._seconds[route] += seconds  # type: ignore[assignment]  # a sum of seconds
 
-    def page(self, gauges: Mapping[str, tuple[str, str, float]], figures: Mapping[str, Any]) -> str:
-        """Return everything; `gauges` is name → kind, help and value, `figures` what every command counts."""
+    def page(self, gauges: Mapping[str, tuple[str, float | Mapping[str, float]]], figures: Mapping[str, Any]) -> str:
+        """Return everything; `gauges` is name → help and value, perhaps by group; `figures`, what a command counts."""
         lines = metric_lines(figures)
         requests = {(("route", route), ("status", status)): n for (route, status), n in sorted(self._requests.items())}
         lines += family("pcs_requests_total", "counter", "Requests by route and status.", requests.items())
         texts = {(("result", result),): count for result, count in sorted(self.texts.items())}
         lines += family("pcs_texts_total", "counter", "Texts by decision or error.", texts.items())
         lines += self._durations()
-        for name, (kind, about, value) in gauges.items():
-            lines += family(name, kind, about, [((), value)])
+        for name, (about, value) in gauges.items():
+            values = value if isinstance(value, Mapping) else {"": value}
+            lines += family(name, "gauge", about, [((("group", one),) if one else (), values[one]) for one in values])
         return "\n".join([*lines, ""])
 
     def _durations(self) -> list[str]:

@@ -148,6 +148,7 @@ class Certificate:
         review_rows: Number of the rows at hand that a person must review.
         fingerprint: The votes, gold and code version it is based on.
         audit: The result of a person's check of accepted rows; None before that.
+        withdrawn: Groups for which people found more errors among accepted texts than was promised; not stored.
     """
 
     promise: Promise
@@ -166,6 +167,7 @@ class Certificate:
     assumed_rows: int = 0
     upper: tuple[Mapping[str, float], ...] = ()
     groups: Mapping[str, int] = field(default_factory=dict)
+    withdrawn: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -219,10 +221,13 @@ class Certificate:
         """
         if not self.holds:
             return np.zeros(len(best), dtype=np.bool_)
-        return accepted(confidence, best, labels, (self.thresholds, *self.upper)[above])
+        kept = {name: least for name, least in self.thresholds.items() if name not in self.withdrawn}
+        return accepted(confidence, best, labels, (kept, *self.upper)[above])
 
     def why_review(self, group: str) -> str:
         """Return that nothing is promised for a group of texts; empty if something is, or if that is so for all."""
+        if self.holds and group in self.withdrawn:
+            return f"the promise for {group} is withdrawn, because people found too many errors among accepted texts"
         if not self.holds or not self.promise.by or group in self.thresholds:
             return ""
         return f"no promise for {group} ({counted(self.groups.get(group, 0), 'gold row')})"

@@ -1,8 +1,9 @@
 """Drift: whether models answer new texts differently from those that the model was fitted on."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.promising.reasons import short_names, spoken
@@ -28,6 +29,7 @@ MIN_CHANGE = 0.1
 FALSE_ALARMS = 0.05
 SUM_OF_LEVELS = 2.13
 POWER = 0.8
+COUNTED = ("items", "cells", "chosen", "highest")
 WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
 
 
@@ -49,6 +51,7 @@ class Profile:
     def __post_init__(self) -> None:
         for name in ("annotators", "relations", "labels"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "items", int(self.items))
         for name in ("cells", "chosen", "highest"):
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name)), np.intp))
 
@@ -66,6 +69,14 @@ class Profile:
         known = {name: value for name, value in values.items() if name != "best"}
         return cls(**{"chosen": np.zeros(len(values["labels"])), **known})
 
+    def scaled(self, times: float) -> "Profile":
+        """Return the profile as if it had so many times as many items."""
+        return replace(self, **{name: np.rint(times * getattr(self, name)) for name in COUNTED})
+
+    def plus(self, other: "Profile") -> "Profile":
+        """Return the profile of both sets of votes together."""
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in COUNTED})
+
 
 class Drift(NamedTuple):
     """Whether two profiles differ."""
@@ -78,6 +89,17 @@ class Drift(NamedTuple):
     # the smallest change in the share of an answer of a model that is found in 80 % of cases, with this many texts and
     # whatever the shares are; None when nothing was compared
     smallest_shift: float | None = None
+    groups: "Mapping[str, Drift] | None" = None  # if a promise is made for groups of texts, the same for each of them
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """The groups that differ, if only some may; empty if all texts do, or none."""
+        return tuple(name for name, one in (self.groups or {}).items() if one.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        groups = {name: one.to_dict() for name, one in (self.groups or {}).items()}
+        return self._asdict() | {"groups": groups or None}
 
     @property
     def unseen(self) -> str:
@@ -132,6 +154,62 @@ def drift(
         return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}", smallest)
     worst = compared[int(np.where(alarming, changes, 0).argmax())]
     return Drift(float(corrected[alarming].min()), True, worst.sentence(names), smallest)
+
+
+def profiles(votes: Votes, scores: Floats, best: Codes, names: Iterable[str]) -> dict[str, Profile]:
+    """Return the profile of each of some groups that has texts here; an empty name is for all texts."""
+    groups = np.array(votes.groups or [NO_GROUP] * len(votes))
+    rows = {name: np.flatnonzero((groups == name) | (not name)) for name in names}
+    found = {name: own for name, own in rows.items() if len(own) or not name}
+    return {name: profile(votes.take(own), scores[own], best[own]) for name, own in found.items()}
+
+
+def pooled(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> tuple[Drift, dict[str, Drift]]:
+    """Compare the texts of some groups as one; return what is found, and the groups that it is due to.
+
+    These are taken out one by one, always the one whose absence explains most, until the others do not differ.
+    """
+    left, due = {name: one for name, one in before.items() if name in now}, dict[str, Drift]()
+    first = found = _together(left, now, level)
+    while found.found:
+        without = {name: _together({k: v for k, v in left.items() if k != name}, now, level) for name in left}
+        worst = max(without, key=lambda name: without[name].p_value)
+        due[worst] = found._replace(sentence=f"{worst and f'{worst}: '}{found.sentence}")
+        del left[worst]
+        found = without[worst]
+    return first, due
+
+
+def _together(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> Drift:
+    """Compare groups, those of before in the mixture of now: another mixture alone breaks no group's promise."""
+    if not before:
+        return Drift(1.0, False, "no texts are left to compare")
+    recent = reduce(Profile.plus, (now[name] for name in before))
+    shares = {name: now[name].items / recent.items for name in before}
+    size = 1 / sum(share**2 / before[name].items for name, share in shares.items())  # as many as the estimate is worth
+    mixed = reduce(Profile.plus, (one.scaled(size * shares[name] / one.items) for name, one in before.items()))
+    return drift(mixed, recent, level=level)
+
+
+def drift_by_group(before: Mapping[str, Profile], now: Mapping[str, Profile]) -> Drift:
+    """Return whether new texts differ, all of them or, if a promise is made for groups, those of some groups.
+
+    The comparison of all texts has half of the level, and each group an equal part of the other half.
+    """
+    if "" in before:
+        return drift(before[""], now[""])
+    alone = {name: pooled({name: before[name]}, now, MAX_P_VALUE / 2 / len(before)) for name in now}
+    groups = {name: due.get(name, first) for name, (first, due) in alone.items()}
+    alike = {name: before[name] for name, one in groups.items() if not one.found}
+    together, due = pooled(alike, now, MAX_P_VALUE / 2)
+    return gathered(together, {**groups, **due})
+
+
+def gathered(together: Drift, groups: Mapping[str, Drift]) -> Drift:
+    """Return what was found about all groups as one."""
+    unlike = "; ".join(one.sentence for one in groups.values() if one.found)
+    least = 2 * min(together.p_value, *(len(groups) * one.p_value for one in groups.values()), 0.5)
+    return together._replace(p_value=least, found=bool(unlike), sentence=unlike or together.sentence, groups=groups)
 
 
 def level_of_look(look: int) -> float:

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
@@ -38,7 +40,7 @@ from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.runs.stream import Stream, StreamMemory
+from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
 from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.table_files import STDIO
@@ -72,7 +74,7 @@ class FittedRun:
     frugal: Frugal | None  # how questions are saved; None when everything is asked
     saving: Saving = field(default_factory=Saving)  # what becomes of texts for review, and of those that differ
     version: int = 0  # the number of the fit
-    since: float = 0.0  # the alarm about drift that it has learned from; 0 for none
+    since: Mapping[str, float] = field(default_factory=dict)  # group → the alarm about drift that it has learned from
     folder: Path  # the run folder
     ledger: LedgerAddress  # where its paid calls are kept
 
@@ -84,15 +86,15 @@ class FittedRun:
     def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run.
 
-        While nothing is accepted whatever the votes, every text is drawn.
+        While nothing is accepted whatever the votes, every text is drawn; also of a group that differs.
         """
         if self.saving.keep_days:
             stream.purge(self.saving.keep_days)
         if judged.accepted is None:  # nothing is decided, so nothing is left to people
             return
-        holds = model.certificate is not None and model.certificate.holds and not model.unlike_gold
-        share, kept = self.saving.audit if holds else 1.0, self.saving.keep_texts
-        stream.add(items, votes, judged.accepted, version=self.version, probability=share, keep_text=kept)
+        certain = model.differing(votes) | (model.certificate is None or not model.certificate.holds)
+        shares, kept = np.where(certain, 1.0, self.saving.audit), self.saving.keep_texts
+        stream.add(items, votes, judged.accepted, version=self.version, probability=shares, keep_text=kept)
 
     @property
     def strategy(self) -> Strategy | None:
@@ -116,12 +118,12 @@ class FittedRun:
 
     def texts_differ(self, found: Drift, data: object = None) -> str:
         """Return that texts differ, what becomes of their labels, and the commands after which they are accepted."""
-        if self.model.facing(found, self.on_drift).unlike_gold:
+        done = "so confidence and promise may not hold for them"
+        if self.model.facing(found, self.on_drift) is not self.model:
+            which = f"nothing of {', '.join(found.unlike)}" if found.unlike else "nothing"
             done = (
-                "so nothing is accepted and all of them are for review (--on-drift accept decides as if they did not)"
+                f"so {which} is accepted and all of them are for review (--on-drift accept decides as if they did not)"
             )
-        else:
-            done = "so confidence and promise may not hold for them"
         certificate = self.model.certificate
         rows = max(LEAST_GOLD, certificate.gold_rows if certificate else 0)
         table = str(data) if isinstance(data, str | Path) and data != STDIO else "TEXTS.csv"
@@ -154,7 +156,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
         frugal=frugal,
         saving=saving,
         version=number_in_use(recorded.folder),
-        since=read_json(recorded.folder.model).get("since", 0.0),
+        since=by_group(read_json(recorded.folder.model).get("since")),
         folder=recorded.folder.path,
         ledger=options.ledger or ledger_of(recorded.folder, recorded.config),
     )
@@ -195,8 +197,8 @@ def _like_the_run(model: Model, fitted: Model) -> Model:
     if not earlier.found:  # there was none, or votes, gold or code have changed since
         return replace(model, certificate=earlier)
     audit = earlier.audit if earlier.revoked else None
-    certificate = replace(model.certificate, audit=audit, assumed_rows=earlier.assumed_rows)
-    return replace(model, certificate=certificate)
+    known: dict[str, Any] = {"assumed_rows": earlier.assumed_rows, "withdrawn": earlier.withdrawn}
+    return replace(model, certificate=replace(model.certificate, audit=audit, **known))
 
 
 def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:
@@ -230,7 +232,7 @@ class Labeller:
         self.fitted, self.asker = fitted, asker
         self._prepared = PreparedJob.of(fitted.job, asker.ledger)  # once for all texts
         memory = None if stream is None else StreamMemory(stream, fitted.version, fitted.since)
-        self.recent = RecentTexts(fitted.model.profile, fitted.on_drift, memory)
+        self.recent = RecentTexts(fitted.model.references, fitted.on_drift, memory)
 
     async def ask(self, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
@@ -275,7 +277,7 @@ class Labeller:
     def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Verdicts]:
         before = self.recent.found
         model, judged = self.recent.judged(self.fitted.model, texts, votes)
-        if not (before and before.found):
+        if before is None or not before.found or before.unlike != (self.recent.found or before).unlike:
             self.fitted.warn_if_unlike(self.recent.found)
         return model, votes, judged
 

@@ -2,40 +2,46 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.judging.promising.drift import Drift, Profile, drift, level_of_look, profile
+from pcs_annotator.judging.promising.drift import Drift, Profile, gathered, level_of_look, pooled, profiles
 from pcs_annotator.runs.stream import StreamMemory
 
 RECENT_TEXTS, COMPARED_EVERY = 500, 100
+Profiles = Mapping[str, Profile]
+NOTHING = Drift(1.0, False, "too few texts have come to compare all of them")
 
 
 class RecentTexts:
-    """Compares the last few hundred different texts with those of the run.
+    """Compares the last few hundred different texts with those of the run (`before`, see `Model.references`).
 
     The comparisons of a stream are all together wrong with a probability of 5 %, also if they go on after a restart:
     `memory` keeps the counts. From an alarm on, nothing is accepted until a fit has learned from texts that came later.
+    If a promise is made for groups, there are comparisons of each, which share half of that probability, and of all
+    texts, which tell the groups that a difference is due to; then nothing of these groups is accepted.
     """
 
-    def __init__(self, before: Profile | None, on_drift: str = "review", memory: StreamMemory | None = None) -> None:
-        # whether they differ; None before the first comparison, or if the run kept nothing to compare with
-        self.found: Drift | None = None
+    def __init__(self, before: Profiles, on_drift: str = "review", memory: StreamMemory | None = None) -> None:
         self._before, self._on_drift, self._memory = before, on_drift, memory
         self._texts: dict[int, None] = {}
-        self._block: Profile | None = None
-        self._blocks: deque[Profile] = deque(maxlen=RECENT_TEXTS // COMPARED_EVERY)
-        self._looks, self._alarm = 0, 0.0
-        if memory is not None and (kept := memory.recall()):
-            self._looks, self._alarm = kept["looks"], kept["alarm"]
-            self._blocks.extend(map(Profile.from_dict, kept["blocks"]))
-            self.found = kept["found"] and Drift(**kept["found"])
+        kept, groups = {} if memory is None else memory.recall(), [name for name in before if name]
+        # that of all texts is the last one: it leaves out groups with an alarm
+        shares = {**{name: 0.5 / len(groups) for name in groups}, "": 0.5 if groups else 1.0}
+        self._tests = {name: _Test(share, kept.get(name)) for name, share in shares.items()}
+
+    @property
+    def found(self) -> Drift | None:
+        """Whether they differ; None before the first comparison, or if the run kept nothing to compare with."""
+        found = self._tests[""].found
+        groups = {name: test.found for name, test in self._tests.items() if name and test.found}
+        return gathered(found or NOTHING, groups) if groups and not (found and found.found) else found
 
     def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Verdicts]:
         """Return which model judges these texts, and how."""
@@ -47,23 +53,25 @@ class RecentTexts:
     def _add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""
         new = [row for row, text in enumerate(texts) if self._is_new(hash(text))]
-        if self._before is None or not new:
+        if not self._before or not new:
             return
-        part = profile(votes.take(np.array(new)), scores[new], best[new])
-        self._block = part if self._block is None else _sum(self._block, part)
-        if self._block.items >= COMPARED_EVERY:
-            self._blocks.append(self._block)
-            self._block = None
-            self._look(self._before)
+        come = profiles(votes.take(np.array(new)), scores[new], best[new], self._before)
+        calm = [(name, one) for name, one in come.items() if not self._tests[name].alarm]
+        due = [test for name, test in self._tests.items() if test.add({k: v for k, v in calm if name in ("", k)})]
+        for test in due:
+            self._look(test)
+        if due and self._memory is not None:
+            self._memory.keep({name: test.to_dict() for name, test in self._tests.items()})
 
-    def _look(self, before: Profile) -> None:
-        self._looks += 1
-        if self.found is None or not self.found.found:
-            self.found = drift(before, reduce(_sum, self._blocks), level=level_of_look(self._looks))
-            self._alarm = time.time() if self.found.found else 0.0
-        if self._memory is not None:
-            blocks = [one.to_dict() for one in self._blocks]
-            self._memory.keep(looks=self._looks, alarm=self._alarm, found=self.found._asdict(), blocks=blocks)
+    def _look(self, test: "_Test") -> None:
+        test.looks += 1
+        now = reduce(_sum, test.blocks)
+        calm = {name: one for name, one in self._before.items() if name in now and not self._tests[name].alarm}
+        found, due = pooled(calm, now, test.share * level_of_look(test.looks))
+        if not test.alarm:
+            test.found = found._replace(found=False)
+        for name, differs in due.items():
+            self._tests[name].found, self._tests[name].alarm = differs, time.time()
 
     def _is_new(self, text: int) -> bool:
         if text in self._texts:
@@ -74,6 +82,35 @@ class RecentTexts:
         return True
 
 
-def _sum(one: Profile, other: Profile) -> Profile:
-    counted = ("items", "cells", "chosen", "highest")
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in counted})
+class _Test:
+    """The comparisons of a group, or of all texts, until there is an alarm."""
+
+    def __init__(self, share: float, kept: Mapping[str, Any] | None) -> None:
+        self.share = share  # of the false alarms that a stream may have
+        self.looks, self.alarm = 0, 0.0
+        self.found: Drift | None = None
+        self.blocks: deque[Profiles] = deque(maxlen=RECENT_TEXTS // COMPARED_EVERY)
+        self._block: Profiles = {}
+        if kept:
+            self.looks, self.alarm = kept["looks"], kept["alarm"]
+            self.found = kept["found"] and Drift(**kept["found"])
+            self.blocks.extend({k: Profile.from_dict(v) for k, v in one.items()} for one in kept["blocks"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        blocks = [{name: one.to_dict() for name, one in block.items()} for block in self.blocks]
+        found = self.found and self.found.to_dict()
+        return {"looks": self.looks, "alarm": self.alarm, "found": found, "blocks": blocks}
+
+    def add(self, come: Profiles) -> bool:
+        """Count texts; return whether enough have come to compare them."""
+        self._block = _sum(self._block, come)
+        if sum(one.items for one in self._block.values()) < COMPARED_EVERY:
+            return False
+        self.blocks.append(self._block)
+        self._block = {}
+        return True
+
+
+def _sum(one: Profiles, other: Profiles) -> Profiles:
+    return {**one, **{name: one[name].plus(part) if name in one else part for name, part in other.items()}}

@@ -54,13 +54,13 @@ OUTDATED = "the run has changed and cannot be loaded: the log of the service say
 class TextError(NamedTuple):
     """Why a text has no label."""
 
-    kind: str  # `budget_reached`, `model_unavailable`, `ledger_unavailable`, or `unanswerable`, about this text
+    kind: str  # a key of `TROUBLE`; about this text, `unanswerable` or `group_drift`
     message: str  # a sentence
 
     @property
     def of_text(self) -> bool:
         """Whether other texts may well be labelled."""
-        return self.kind == "unanswerable"
+        return self.kind in ("unanswerable", "group_drift")
 
 
 class Spent(NamedTuple):
@@ -99,7 +99,7 @@ class Service:
         self._closing = ExitStack()
         self._looked_at = 0.0
         self._seen: list[tuple[int, int, int] | None] = []
-        self.audit: Audit | None = None  # what people found among accepted texts; None if nobody has checked any
+        self.audits: Mapping[str, Audit] = {}  # what people found among accepted texts, by group; `""` → of all
         self._refit_every, self._fit = refit_every, FitProcess(folder)
         self._fitting: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -182,6 +182,13 @@ class Service:
         return self._opened.labeller.fitted.texts_differ(found)
 
     @property
+    def note(self) -> str:
+        """What a person should know about the texts that come, in a line; empty for nothing."""
+        broken = [name or "all texts" for name, one in self.audits.items() if one.finding == "revoked"]
+        withdrawn = [f"people found too many errors among accepted texts of {', '.join(broken)}"] if broken else []
+        return "; ".join([*self.about_drift.splitlines()[:1], *withdrawn])
+
+    @property
     def waiting(self) -> Mapping[str, int]:
         """How many texts are kept for people, and why."""
         return self._stream.counts()
@@ -198,7 +205,7 @@ class Service:
             self._check_ledger()
         except LedgerError:
             return TROUBLE["ledger_unavailable"]
-        if self._drifted:
+        if self._drifted():
             return TROUBLE["drift"]
         if self._failed is None:
             return ""
@@ -207,11 +214,10 @@ class Service:
         over = day != today() if kind == "budget_reached" else _now() >= at + TROUBLE_SECONDS
         return "" if over else TROUBLE[kind]
 
-    @property
-    def _drifted(self) -> bool:
-        """Whether nothing is labelled any more because texts differ."""
-        found = self.drift
-        return found is not None and found.found and self._opened.labeller.fitted.on_drift == "fail"
+    def _drifted(self, group: str = "") -> bool:
+        """Whether nothing is labelled any more because texts differ, or nothing of a group."""
+        found = self.drift if self._opened.labeller.fitted.on_drift == "fail" else None
+        return found is not None and found.found and (not found.unlike or group in found.unlike)
 
     def note_failure(self, kind: str) -> None:
         """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
@@ -236,18 +242,20 @@ class Service:
         outcome, failed = None, None
         probabilities: tuple[float, ...] = ()
         try:
-            if self._drifted:
+            by = opened.labeller.fitted.model.by
+            group = given_or_detected(by, text, group) if by else ""
+            if self._drifted(group):
                 raise DriftFound(self.about_drift)
             self._check_ledger()
             item = Item(id=f"serve:{token_hex(8)}", text=text)
             votes = await opened.labeller.ask([item], part)
-            if by := opened.labeller.fitted.model.by:
-                votes = replace(votes, groups=[given_or_detected(by, text, group)])
+            votes = replace(votes, groups=[group]) if by else votes
             outcome, probabilities = await opened.judge.judge(item, votes)
             failed = _why(part.tally) if outcome.label is None else None
         except PcsError as error:
             self._opened.labeller.restart(asker)  # which may be another by now
-            failed = TextError(KINDS.get(type(error), "model_unavailable"), str(error))
+            kind = KINDS.get(type(error), "model_unavailable")
+            failed = TextError("group_drift" if kind == "drift" and not self._drifted() else kind, str(error))
         finally:
             self.tally.add(part.tally)
             opened.users -= 1
@@ -286,8 +294,12 @@ class Service:
             self._say(f"verdicts cannot be read: {_reason(error)}")
             new, self._seen[2:], self._looked_at = 0, [], _now() + RETRY_SECONDS - LOOK_EVERY
         certificate = self._opened.labeller.fitted.model.certificate
-        if self.audit is not None and self.audit.finding == "revoked" and certificate and not certificate.revoked:
-            self._say("people found more errors among accepted texts than was promised: nothing is accepted any more")
+        known = [*certificate.withdrawn, *[""][: certificate.revoked]] if certificate else []
+        if broken := [name for name, one in self.audits.items() if one.finding == "revoked" and name not in known]:
+            of = f" of {', '.join(broken)}" if all(broken) else ""
+            self._say(
+                f"people found more errors among accepted texts{of} than was promised: nothing{of} is accepted now"
+            )
             await self._load()
         self._loading = None
         if self._refit_every and new >= self._refit_every and self._fitting is None:
@@ -296,7 +308,7 @@ class Service:
     def _read_verdicts(self) -> int:
         """Note what an audit of accepted texts found, and return how many verdicts no fit has learned from."""
         recorded = Run.open(self.folder.path, self._moved_ledger)
-        self.audit = recorded.stream_audit(self._opened.labeller.fitted.model)
+        self.audits = recorded.stream_audit(self._opened.labeller.fitted.model)
         until = read_json(self.folder.model).get("verdicts_until", 0) if self.folder.model.exists() else 0
         return sum(isinstance(one, Verdict) and one.number > until for one in read_review(self.folder.review))
 
