@@ -30,7 +30,7 @@ from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_estimate
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.models.local.models import EmbeddedModel
 from pcs_annotator.models.local.numpy_engine import NumpyEngine, label_prompt, label_sequences, parts_of, processors
 from pcs_annotator.models.local.weights import pull
@@ -225,6 +225,7 @@ async def quality(items: Items) -> None:
     """Print accuracy and AUROC of each style and prior setting, and of the two styles together."""
     print(f"\nQuality: {items.name}, n = {len(items.texts)}, {len(items.task.labels)} labels, 95 % bootstrap intervals")
     by_style: dict[str, Floats] = {}
+    rng = np.random.default_rng(0)
     for style, prior in STYLES:
         model = EmbeddedModel(style="plain" if style == "plain" else "chat", prior=prior)
         replies = await ask_all(model, requests_for(items, model))
@@ -235,8 +236,9 @@ async def quality(items: Items) -> None:
     for name, scores in by_style.items():
         figures = []
         for metric in (accuracy, auroc):
-            found = bootstrap_estimate(metric, scores, items.gold, resamples=500)
-            figures.append(f"{found.value:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}]")
+            drawn = [rng.integers(len(scores), size=len(scores)) for _ in range(500)]
+            low, high = np.quantile([metric(scores[rows], items.gold[rows]) for rows in drawn], (0.025, 0.975))
+            figures.append(f"{metric(scores, items.gold):.3f} [{low:.3f}, {high:.3f}]")
         shares = np.bincount(scores.argmax(axis=1), minlength=scores.shape[1]) / len(scores)
         print(f"  {name:34s} accuracy {figures[0]}  AUROC {figures[1]}  answers {np.round(shares, 2).tolist()}")
 
