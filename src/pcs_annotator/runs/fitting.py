@@ -1,19 +1,25 @@
 """Learning again in a run folder from the votes it has; and opening what was learned."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import no_promise
+from pcs_annotator.judging.whole_sets import WholeSets, fit_whole_sets, whole_rows
+from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.labelling.rows import relabel_whole
-from pcs_annotator.runs.learn import learned_from
+from pcs_annotator.runs.learn import learned_from, learning_of
+from pcs_annotator.runs.looks import read_looks, write_looks
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.versions import settings_of_fits, take_version
-from pcs_annotator.tables.files import clear_leftovers, expecting
+from pcs_annotator.tables.files import clear_leftovers, expecting, read_json, write_json
 
 
 def fit_again(  # noqa: PLR0913  # options of pcs fit
@@ -88,3 +94,47 @@ def open_run(path: Path, version: int = 0) -> RunResult:
         learned = run.learn(run.settings)
         outcomes = list(learned.model.judge(run.votes))
     return run.result(learned, outcomes)
+
+
+def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
+    """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
+    ids, judged = whole_rows([one.learned.trial for one in parts])
+    promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
+    folder = RunFolder(parts[0].folder.whole_set)
+    fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
+    looks = read_looks(folder, ids, key := " ".join(fits))
+    found = fit_whole_sets(judged, promise, looks.spent_before(key), looks.refused)
+    folder.path.mkdir(exist_ok=True)
+    if found.certificate is not None:
+        write_looks(folder, looks.with_look(key, found.certificate, ids))
+    write_json(folder.model, {"fits": fits, **found.to_dict()})
+    return found
+
+
+def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[Trial | None] = ()) -> WholeSets:
+    """Return what was learned about all labels together, given their folders and models in force.
+
+    `trials` are of gold rows that are asked about as little as new texts, for which confidence and promise then are.
+    """
+    path = RunFolder(labels[0][0].whole_set).model
+    if not path.exists():  # learned by an earlier version
+        return WholeSets()
+    values = read_json(path, REFIT)
+    with expecting(path, REFIT):
+        found, fits = WholeSets.from_dict(values), values["fits"]
+    if (before := found.certificate) is not None and (why := _why_void(labels, fits)):
+        found = found._replace(certificate=no_promise(before.promise, before.gold_rows, why))
+    if found.calibrator is None or None in trials or not trials:
+        return found
+    if before is None or found.certificate is not before or not before.holds:
+        return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=found.certificate)
+    return fit_whole_sets(whole_rows(trials)[1], before.promise, before.spent)
+
+
+def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) -> str:
+    """Return why a promise about sets is void: a label has another model, or another promise; empty if it is not."""
+    for (folder, model), fit in zip(labels, fits, strict=True):
+        then, now = read_json(folder.model, REFIT), model.certificate
+        if then["fit_id"] != fit or now is None or now.revoked or now.why_not != then["certificate"]["why_not"]:
+            return f"model or promise of {folder.path} changed since: pcs fit of all labels makes this promise again"
+    return ""

@@ -1,15 +1,18 @@
 """Commands for a codebook: one variable after the other, one table of all labels, one page for all reports."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.fitting import learn_sets, recorded_sets
 from pcs_annotator.runs.result_columns import with_columns
+from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Saving, TaskSettings
@@ -23,6 +26,8 @@ from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
 
+T = TypeVar("T", RunResult, Labelled)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodebookResult:
@@ -33,6 +38,8 @@ class CodebookResult:
     results: Mapping[str, RunResult]  # part → its run; of a variable with any number of labels, `variable=label`
     labels: Path  # the table with all labels
     report: Path  # the page that leads to the report of every variable
+    # variable with any number of labels → all labels of a text together
+    sets: Mapping[str, SetResult] = field(default_factory=dict)
 
     __repr__ = brief
 
@@ -42,14 +49,14 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     config, folder = request.config, RunFolder(request.folder)
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
-    book = open_codebook(request)
+    table, requests = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
-    write_json(folder.codebook, {"folders": {part: place_of(part) for part in book.requests}})
+    write_json(folder.codebook, {"folders": {part: place_of(part) for part in requests}})
     results = {}
-    for name, part in book.requests.items():
+    for name, part in requests.items():
         announce(name)
         results[name] = run(part)
-    tables.write_table(folder.items, book.table)
+    tables.write_table(folder.items, table)
     return _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
 
 
@@ -69,10 +76,23 @@ def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: b
     folder, results = RunFolder(book.path), book.each(open_run)
     for one in results.values():
         write_report(one)
-    index = write_index(results, book.variables, out or folder.report, own=out is None, replace=replace)
+    sets = _sets(book.variables, results, lambda _, parts: recorded_sets([(one.folder, one.model) for one in parts]))
+    index = write_index({**results, **sets}, book.variables, out or folder.report, own=out is None, replace=replace)
     return CodebookResult(
-        folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index
+        folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index, sets=sets
     )
+
+
+def _sets(
+    variables: Mapping[str, TaskSettings], found: Mapping[str, T], learn: Callable[[str, Sequence[T]], WholeSets]
+) -> dict[str, SetResult]:
+    """Return the whole sets of every variable with any number of labels."""
+    sets = {}
+    for name in (name for name, task in variables.items() if task.kind == "many"):
+        parts = [found[f"{name}={label}"] for label in variables[name].labels]
+        unlike = any(one.model.unlike_gold for one in parts)
+        sets[name] = SetResult.of(learn(name, parts), [one.outcomes for one in parts], unlike_gold=unlike)
+    return sets
 
 
 def _written(
@@ -82,24 +102,33 @@ def _written(
     *,
     spreadsheet_safe: bool,
 ) -> CodebookResult:
-    """Write the labels of all variables, and the page that leads to their reports."""
+    """Learn about whole sets, write the labels of all variables, and the page that leads to their reports."""
     outcomes = {name: one.outcomes for name, one in results.items()}
     reviewed = any(one.verdicts.by_row for one in results.values())
     final = {name: final_labels(one) for name, one in results.items()} if reviewed else None
-    columns = labels_of(variables, outcomes, final)
+    sets = _sets(variables, results, lambda _, parts: learn_sets(parts))
+    columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
     tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
-    index = write_index(results, variables, folder.report)
-    return CodebookResult(folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index)
+    index = write_index({**results, **sets}, variables, folder.report)
+    return CodebookResult(
+        folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index, sets=sets
+    )
 
 
 def label_codebook(
     book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
-) -> dict[str, Labelled]:
-    """Label new texts with every variable of a codebook; return part → its labels."""
+) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
+    """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
+
+    def learn(name: str, parts: Sequence[Labelled]) -> WholeSets:
+        runs = [Run.open(book.parts[part]) for part in book.parts_of(name)]
+        in_force = [(run.folder, run.model_in_force()) for run in runs]
+        return recorded_sets(in_force, [one.frugal and one.frugal.trial for one in parts])
+
     found = book.each(lambda place: label(replace(request, folder=place), None, saving))
-    first = next(iter(found.values()))
-    columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()})
+    first, sets = next(iter(found.values())), _sets(book.variables, found, learn)
+    columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()}, sets)
     if out is not None:
         tables.write_table(out, with_columns(first.dataset.table, columns, columns))
-    return found
+    return found, sets

@@ -85,7 +85,7 @@ def plan(request: RunRequest) -> RunPlan:
 def _codebook_plan(request: RunRequest) -> RunPlan:
     """Return the plan of a codebook: its first part pays for all that are asked in the same call."""
     first: dict[str, RunRequest] = {}
-    for name, part in open_codebook(request).requests.items():
+    for name, part in open_codebook(request)[1].items():
         first.setdefault(name.partition("=")[0], part)
 
     def planned(together: bool) -> list[RunPlan]:

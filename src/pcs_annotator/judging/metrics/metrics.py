@@ -7,7 +7,7 @@ All functions need complete gold. An undefined figure raises `UndefinedMetric`. 
 resamples where it is undefined; `estimate_of` leaves these out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +15,12 @@ import numpy as np
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around
 from pcs_annotator.judging.metrics.special import betaincinv
-
-Metric = Callable[[Floats, Codes], float]
 
 BINS = 15
 MIN_PROBABILITY = 1e-12
 ROUNDING = 1e-9  # labels that share a row are added up as fractions
-TRIES_PER_RESAMPLE = 10
 LEAST_DEFINED = 0.99
 """Share of resamples on which a figure must be defined: for the confidence AUROC, about five wrong labels.
 
@@ -153,28 +150,6 @@ def exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
         float(betaincinv(right, rows - right + 1, tail)) if right > 0 else 0.0,
         float(betaincinv(right + 1, rows - right, 1 - tail)) if right < rows else 1.0,
     )
-
-
-def bootstrap_estimate(
-    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0, widening: float = 1.0
-) -> Estimate:
-    """Return any metric with its 95 % bootstrap interval over rows; see `interval_around`.
-
-    Resamples on which the metric is undefined, such as AUROC when chance drew a single class, are drawn again.
-    """
-    if resamples < 1:
-        raise UndefinedMetric(f"a bootstrap interval needs at least one resample, not {resamples}")
-    value, rng, values = metric(scores, gold), np.random.default_rng(seed), list[float]()
-    for _ in range(TRIES_PER_RESAMPLE * resamples):
-        rows = rng.integers(len(gold), size=len(gold))
-        try:
-            values.append(metric(scores[rows], gold[rows]))
-        except UndefinedMetric:
-            continue
-        if len(values) == resamples:
-            least = min(least_share(len(gold)), least_auroc(gold))  # the metric may rank rows or count them
-            return Estimate(value, interval_around(value, np.array(values), least, widening), len(gold))
-    raise UndefinedMetric(f"{len(gold)} rows are too few for a bootstrap interval: label more rows")
 
 
 def estimate_of(
