@@ -68,10 +68,9 @@ class CodebookFolder(NamedTuple):
 
 
 def open_codebook(request: RunRequest) -> tuple[pa.Table, Mapping[str, RunRequest]]:
-    """Return the user's table, and part → its run, whose data have its gold labels alone.
+    """Return the user's table, and part → its run, whose data have its gold labels alone; a large table is an error.
 
-    A part is a variable or, of one with any number of labels, also the label, as in `frames=economy`. A table that is
-    too large for memory is an error.
+    A part is a variable or, of one with any number of labels, also the label, as in `frames=economy`.
     """
     config, stream = request.config, request.open_data()
     if is_large(stream):

@@ -57,7 +57,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         announce(name)
         results[name] = run(part)
     tables.write_table(folder.items, table)
-    return _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
+    return _written(folder, config.variables, results, safe=request.spreadsheet_safe)
 
 
 def fit_codebook(
@@ -68,7 +68,7 @@ def fit_codebook(
     if not folder.items.exists():
         raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
     results = book.each(lambda place: fit_run(place, changes, spreadsheet_safe=spreadsheet_safe, **how))
-    return _written(folder, book.variables, results, spreadsheet_safe=spreadsheet_safe)
+    return _written(folder, book.variables, results, safe=spreadsheet_safe)
 
 
 def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: bool = False) -> CodebookResult:
@@ -96,11 +96,7 @@ def _sets(
 
 
 def _written(
-    folder: RunFolder,
-    variables: Mapping[str, TaskSettings],
-    results: Mapping[str, RunResult],
-    *,
-    spreadsheet_safe: bool,
+    folder: RunFolder, variables: Mapping[str, TaskSettings], results: Mapping[str, RunResult], *, safe: bool
 ) -> CodebookResult:
     """Learn about whole sets, write the labels of all variables, and the page that leads to their reports."""
     outcomes = {name: one.outcomes for name, one in results.items()}
@@ -109,7 +105,7 @@ def _written(
     sets = _sets(variables, results, lambda _, parts: learn_sets(parts))
     columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
-    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
+    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
     index = write_index({**results, **sets}, variables, folder.report)
     return CodebookResult(
         folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index, sets=sets

@@ -138,8 +138,9 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     table = variables_table(result.variables, judged, right_of(judged))
     parts = {name: run_json(one, ()) for name, one in found.items()}
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
+    sets = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in result.sets.items()}
     options.show(
-        lambda: {**files, "variables": parts, "sets": _plain(result.sets), "warnings": notes},
+        lambda: {**files, "variables": parts, "sets": sets, "warnings": notes},
         lambda: _variables_shown(
             found, table, f", {counted(len(result.variables), 'variable')}", in_words(judged), notes, written
         ),
@@ -155,17 +156,14 @@ def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json
         found, sets = codebook.label_codebook(book, request, out, saving)
     parts = {name: as_json(one, ()) for name, one in found.items()}
     judged: dict[str, Judged] = {**found, **sets}
+    whole = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in sets.items()}
     table, written = variables_table(book.variables, judged, {}), [] if out == STDIO else [("labels", str(out))]
     options.show(
-        lambda: {"out": str(out), "variables": parts, "sets": _plain(sets), "warnings": notes},
+        lambda: {"out": str(out), "variables": parts, "sets": whole, "warnings": notes},
         lambda: _variables_shown(found, table, "", in_words(judged), notes, written),
         stderr=out == STDIO,
     )
     return _exit_code(found)
-
-
-def _plain(sets: Mapping[str, Judged]) -> dict[str, Any]:
-    return {name: {**one.model.to_dict(), "decisions": one.counts.decisions} for name, one in sets.items()}
 
 
 def _exit_code(found: Variables) -> int:
