@@ -3,8 +3,10 @@
 Eight labels that 5 to 50 % of the texts have, three models that find and invent them at rates of their own, 300 gold
 rows, 2,000 other texts. Every label is a task of its own, as in a codebook. Printed are: mean confidence less accuracy
 per label, macro-F1 of our labels, of the majority and of the best single model, and how often a promise of at most 10 %
-errors among the accepted was shown and broken. Then pairs of texts: judges that answer `a` whatever they read in some
-of the cases, with the texts in one order and in both. Run it with `python -m benchmarks.codebooks [REPETITIONS]`.
+errors among the accepted was shown and broken. The same for whole sets of labels, with errors of labels independent,
+and with texts that are hard for all labels: in a third of the texts 15 % of the answers are turned round. Then pairs of
+texts: judges that answer `a` whatever they read in some of the cases, with the texts in one order and in both. Run it
+with `python -m benchmarks.codebooks [REPETITIONS]`.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ import pcs_annotator as pcs
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import AskedTogether, Part, Task
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
-from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.whole_sets import WHOLE, fit_whole_sets, whole_rows
 from pcs_annotator.models.scripted import ScriptedModel
 
 LABELS, MODELS, GOLD, NEW, MAX_ERROR = 8, 3, 300, 2_000, 0.1
+HARD, TURNED = 1 / 3, 0.15
 
 
 class Measured(NamedTuple):
@@ -53,17 +57,38 @@ def f1(found: Codes, truth: Codes) -> float:
     return float(2 * both / max((found == 0).sum() + (truth == 0).sum(), 1))
 
 
-def simulated(label: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
+class Labelled(NamedTuple):
+    """New texts as judged for one label, and gold rows as judged by fits that did not see them."""
+
+    sure: Floats
+    right: Mask
+    trial: Trial
+
+
+class OfSets(NamedTuple):
+    """Figures of whole sets on new texts."""
+
+    too_sure: float
+    product_too_sure: float
+    right: float
+    accepted: float
+    promised: float
+    broken: float
+
+
+def simulated(label: int, rng: np.random.Generator, hard: Mask | None = None) -> tuple[Codes, Codes]:
     """Return the truth of all texts for one label, 0 where it applies, and what each model says."""
     truth = (rng.random(GOLD + NEW) > np.linspace(0.05, 0.5, LABELS)[label]).astype(np.int8)
     found, invented = rng.uniform(0.6, 0.95, MODELS), rng.uniform(0.02, 0.15, MODELS)
     says = rng.random((GOLD + NEW, MODELS)) < np.where(truth[:, np.newaxis] == 0, found, invented)
+    if hard is not None:
+        says ^= hard[:, np.newaxis] & (rng.random(says.shape) < TURNED)
     return truth, np.where(says, 0, 1).astype(np.int8)
 
 
-def measure(label: int, seed: int) -> Measured:
+def measure(label: int, seed: int, hard: Mask | None = None) -> tuple[Measured, Labelled]:
     rng = np.random.default_rng(1_000 * seed + label)
-    truth, said = simulated(label, rng)
+    truth, said = simulated(label, rng, hard)
     votes = Votes(
         codes=said[:, :, np.newaxis],
         ids=[str(row) for row in range(len(truth))],
@@ -73,17 +98,18 @@ def measure(label: int, seed: int) -> Measured:
     )
     gold = np.where(np.arange(len(truth)) < GOLD, truth, UNLABELLED).astype(np.int8)
     with one_thread():
-        model = fit_model(votes, gold, Learning(optimiser="auto", promise=Promise(max_error=MAX_ERROR))).model
+        model, trial = fit_model(votes, gold, Learning(optimiser="auto", promise=Promise(max_error=MAX_ERROR)))
     new, right_label = votes.take(slice(GOLD, None)), truth[GOLD:]
     judged = model.judged(new)
     assert judged.probabilities is not None
     assert judged.accepted is not None
+    assert trial is not None
     right = judged.best == right_label
     sure = judged.probabilities.max(axis=1)
     wrong = 1 - right[judged.accepted].mean() if judged.accepted.any() else 0.0
     best = int(np.argmax([f1(said[:GOLD, one], truth[:GOLD]) for one in range(MODELS)]))
     majority = (said[GOLD:].sum(axis=1) > MODELS / 2).astype(np.int8)
-    return Measured(
+    found = Measured(
         float(sure.mean() - right.mean()),
         f1(judged.best, right_label),
         f1(majority, right_label),
@@ -91,6 +117,35 @@ def measure(label: int, seed: int) -> Measured:
         float(judged.accepted.mean()),
         float(wrong > MAX_ERROR),
     )
+    return found, Labelled(sure, right, trial)
+
+
+def measure_sets(labels: list[Labelled], max_error: float) -> OfSets:
+    """Return figures of a promise about whole sets."""
+    _, judged = whole_rows([one.trial for one in labels])
+    model = fit_whole_sets(judged, Promise(max_error=max_error))
+    assert model.certificate is not None
+    product, right = np.prod([one.sure for one in labels], axis=0), np.all([one.right for one in labels], axis=0)
+    sure = model.confidence(product)
+    accepted = model.certificate.accepts(sure, np.zeros(NEW, dtype=np.int8), WHOLE)
+    wrong = 1 - right[accepted].mean() if accepted.any() else 0.0
+    return OfSets(
+        float((sure - right).mean()),
+        float((product - right).mean()),
+        float(right.mean()),
+        float(accepted.mean()),
+        float(model.certificate.holds),
+        float(wrong > max_error),
+    )
+
+
+def show_sets(what: str, found: list[OfSets]) -> None:
+    means = OfSets(*np.mean(found, axis=0).tolist())
+    print(
+        f"whole sets, {what}: {means.right:.1%} right, confidence less that {100 * means.too_sure:+.1f} points", end=""
+    )
+    print(f" (product {100 * means.product_too_sure:+.1f}); promised in {means.promised:.0%} of {len(found)}", end="")
+    print(f", accepted {means.accepted:.0%}, broken {means.broken:.1%}")
 
 
 def tokens(parts: tuple[Part, ...]) -> int:
@@ -146,14 +201,22 @@ def pairs(relations: list[str], gold: int, seed: int, rows: int = 600) -> tuple[
 
 
 def main(repetitions: int = 50) -> None:
-    found: Floats = np.array(
-        [[measure(label, seed) for label in range(LABELS)] for seed in range(repetitions)], dtype=np.float64
-    )
+    found, errors = np.empty((repetitions, LABELS, len(Measured._fields))), (MAX_ERROR, 2 * MAX_ERROR)
+    sets: dict[tuple[str, float], list[OfSets]] = {}
+    for seed in range(repetitions):
+        hard = np.random.default_rng(seed).random(GOLD + NEW) < HARD
+        for what, among in (("errors independent", None), ("texts hard for all labels", hard)):
+            figures, labels = zip(*(measure(label, seed, among) for label in range(LABELS)), strict=True)
+            found[seed] = figures if among is None else found[seed]
+            for most in errors:
+                sets.setdefault((what, most), []).append(measure_sets(list(labels), most))
     means = Measured(*found.mean(axis=(0, 1)).tolist())
     print(f"{repetitions} repetitions, {LABELS} labels, {MODELS} models, {GOLD} gold rows")
     print("confidence less accuracy, per label, points:", np.round(100 * found[..., 0].mean(axis=0), 1).tolist())
     print(f"macro-F1: ours {means.ours:.3f}, majority {means.majority:.3f}, best single {means.best_single:.3f}")
     print(f"accepted: {means.accepted:.0%}; promises broken: {means.broken:.1%} of {repetitions * LABELS}")
+    for (what, most), of_sets in sets.items():
+        show_sets(f"{what}, at most {most:.0%}", of_sets)
     parts = tuple(
         Part(f"v{one}", "Which of these does the text talk about?", ("one", "two", "three")) for one in range(5)
     )

@@ -239,5 +239,5 @@ def test_a_variable_of_a_codebook_may_be_a_scale() -> None:
     outcome = pcs.Outcome(
         id="1", label="2", scores={}, confidence=0.5, decision="review", details={"pcs_low": "1", "pcs_high": "3"}
     )
-    found = codebook.labels_of({"tone": TaskSettings(labels=STEPS, kind="scale")}, {"tone": [outcome]})
+    found = codebook.labels_of({"tone": TaskSettings(labels=STEPS, kind="scale")}, {"tone": [outcome]}, {})
     assert (found["pcs_tone_low"].to_pylist(), found["pcs_tone_high"].to_pylist()) == (["1"], ["3"])

@@ -118,6 +118,7 @@ def test_variables_share_their_calls_and_have_a_run_and_columns_each(capsys: pyt
     assert {row["pcs_frames_decision"] for row in rows} <= {"accept", "review"}
     for place in ("topic", "frames/human-interest"):
         assert Path("runs/data", place, "report.html").exists()
+    assert re.search(r"frames +whole set +\d", said)
     again = json.loads(shown(["run", "data.csv", "--json"], capsys))
     assert {one["calls"] for one in again["variables"].values()} == {0}
     assert list(again["variables"]) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
@@ -135,6 +136,51 @@ def test_new_texts_get_all_variables(capsys: pytest.CaptureFixture[str]) -> None
     assert {"pcs_frames", "pcs_frames_confidence", "pcs_frames=morality"} <= rows[0].keys()
     found = json.loads(shown(["label", "new.csv", "--run", "runs/data", "--json", "--replace"], capsys))
     assert found["variables"]["topic"]["rows"] == 40
+
+
+def exact(rows: list[dict[str, str]]) -> list[bool]:
+    return [row["pcs_frames"] == (";".join(truth(int(row["id"]))[1]) or "none") for row in rows]
+
+
+def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pcs.toml").write_text(CONFIG.replace("@75", "@88").replace("max_error = 0.1", "max_error = 0.3"))
+    write("data.csv", range(260), gold=200)
+    write("new.csv", range(500, 900), gold=0)
+    said = shown(["run", "data.csv"], capsys)
+    assert "at most 30 % of the accepted whole sets of frames are wrong" in " ".join(said.split())
+    rows = read_csv(Path("runs/data/labels.csv"))
+    sure = [float(row["pcs_frames_confidence"]) for row in rows]
+    assert sum(sure) / len(rows) == pytest.approx(sum(exact(rows)) / len(rows), abs=0.05)
+    least = min(one for one, row in zip(sure, rows, strict=True) if row["pcs_frames_set_decision"] == "accept")
+    assert all(
+        (one >= least) == (row["pcs_frames_set_decision"] == "accept") for one, row in zip(sure, rows, strict=True)
+    )
+    assert "whole set" in Path("runs/data/report.html").read_text()
+    assert "whole sets of frames" in " ".join(shown(["report", "runs/data"], capsys).split())
+    for ask in ("needed", "all"):
+        found = json.loads(
+            shown(["label", "new.csv", "--run", "runs/data", "--ask", ask, "--json", "--replace"], capsys)
+        )
+        labelled = read_csv(Path("new-labels.csv"))
+        taken = [
+            right
+            for right, row in zip(exact(labelled), labelled, strict=True)
+            if row["pcs_frames_set_decision"] == "accept"
+        ]
+        assert found["sets"]["frames"]["decisions"]["accept"] == len(taken) > 100
+        assert sum(taken) >= 0.7 * len(taken)
+    shown(["fit", "runs/data/frames/morality", "--optimiser", "uniform"], capsys)
+    for ask in ("needed", "all"):
+        found = json.loads(
+            shown(["label", "new.csv", "--run", "runs/data", "--ask", ask, "--json", "--replace"], capsys)
+        )
+        assert found["sets"]["frames"]["decisions"] == {"review": 400}
+        assert "pcs fit of all labels makes this promise again" in found["sets"]["frames"]["certificate"]["why_not"]
+    fitted = json.loads(shown(["fit", "runs/data", "--json"], capsys))
+    assert fitted["sets"]["frames"]["certificate"]["threshold"] is not None
+    Path("runs/data/frames/conflict/set/model.json").unlink()  # as if an earlier version had fitted
+    old = json.loads(shown(["report", "runs/data", "--json"], capsys))
+    assert old["sets"]["frames"]["certificate"] is None
 
 
 def test_a_plan_shows_the_price_of_one_call_and_of_several(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """A loaded codebook: labels of all its variables for further texts and Arrow tables, with shared calls."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs.codebook import YES, CodebookFolder, labels_of
 from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.result_columns import with_columns
+from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import columns_of
 
@@ -35,6 +37,7 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
         self.folder, self.variables = book.path, book.variables
         self.runs = book.each(lambda place: LoadedRun(place, options))
         self._first = next(iter(self.runs.values()))
+        self._sets: dict[str, WholeSets] = {}
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -70,7 +73,8 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
                 one or (f"{name}: {got.reason}" if got.label is None else None)
                 for one, got in zip(why, some, strict=True)
             ]
-        columns, schema = {**labels_of(self.variables, found), ERROR: pa.array(why)}, self._new_columns()
+        sets = whole_sets(self.variables, found, self._learned)
+        columns, schema = {**labels_of(self.variables, found, sets), ERROR: pa.array(why)}, self._new_columns()
         added = {one.name: columns.get(one.name, pa.nulls(len(rows))).cast(one.type) for one in schema}
         return with_columns(rows, added, schema.names)
 
@@ -85,4 +89,12 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
         for name, one in self.runs.items():
             details = {column: EXAMPLES[column] for column in one._new_columns().names if column in EXAMPLES}
             found[name] = [replace(EXAMPLE, details=details)]
-        return pa.table({**labels_of(self.variables, found), ERROR: pa.array([""])}).schema
+        sets = whole_sets(self.variables, found, self._learned)
+        return pa.table({**labels_of(self.variables, found, sets), ERROR: pa.array([""])}).schema
+
+    def _learned(self, parts: Sequence[str]) -> WholeSets:
+        """Return what was learned about all labels of a variable together; it is read once."""
+        if parts[0] not in self._sets:
+            fitted = [self.runs[part]._opened().fitted for part in parts]
+            self._sets[parts[0]] = sets_in_force([one.folder for one in fitted], [one.frugal for one in fitted])
+        return self._sets[parts[0]]

@@ -61,6 +61,8 @@ class Trial(NamedTuple):
     labels: Sequence[str]
     shape: LabelShape = ONE
     near: bool = False  # whether a label that is one step off counts as right
+    ids: Sequence[str] = ()  # of the rows
+    at_random: Mask | None = None  # which of them can support a promise; None for all
 
     def __repr__(self) -> str:
         return brief(self)
@@ -164,9 +166,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     judged = model.judged(shown)
     model = replace(model, profile=profile(shown, judged.scores, judged.best))
     if how.promise is not None:
-        trial = trial and trial._replace(near=how.promise.near)
         at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
         at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
+        trial = trial and trial._replace(near=how.promise.near, at_random=at_random)
         table_of = partial(_table, model, shown, judged, gold, how.promise)
         certificate = _certificate(trial, rows, truth, at_random, how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
@@ -234,7 +236,7 @@ def run_trial(  # what is known about the rows, one argument each
         return None
     fits = cross_fits(chosen, votes, gold, splits, ask_policy)
     scores, probabilities, _ = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
-    return Trial(gold, scores, probabilities, votes.labels, shape)
+    return Trial(gold, scores, probabilities, votes.labels, shape, ids=votes.ids)
 
 
 def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial: Trial) -> Codes:

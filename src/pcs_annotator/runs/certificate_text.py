@@ -93,14 +93,14 @@ def what_is_promised(certificate: Certificate) -> str:
     return words_of(certificate.promise) + (", at every level of the tree" if certificate.upper else "")
 
 
-def words_of(promise: Promise) -> str:
+def words_of(promise: Promise, what: str = "labels") -> str:
     """Return what a promise says, as a clause."""
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
     most = f"at most {_percent(promise.max_error)} of"
     if promise.kind == "accepted-and-wrong":
         return f"{most} all rows are accepted and wrong{each}"
     how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
-    return f"{most} the accepted labels are {promise.far}, {how}{each}"
+    return f"{most} the accepted {what} are {promise.far}, {how}{each}"
 
 
 def _threshold(certificate: Certificate) -> str:

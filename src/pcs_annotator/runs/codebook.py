@@ -11,7 +11,6 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -27,9 +26,10 @@ from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import text_column
 
 if TYPE_CHECKING:  # it loads what learns, which a plan does not need
+    from pcs_annotator.judging.whole_sets import SetResult
     from pcs_annotator.runs.run_result import RunResult
 
-__all__ = ["YES", "CodebookFolder", "OpenedCodebook"]
+__all__ = ["YES", "CodebookFolder"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
 FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
 _BETWEEN = re.compile(r"\s*[;|]\s*")
@@ -67,17 +67,11 @@ class CodebookFolder(NamedTuple):
         return _parts(variable, self.variables[variable])
 
 
-class OpenedCodebook(NamedTuple):
-    """The data of a codebook, and what to run."""
+def open_codebook(request: RunRequest) -> tuple[pa.Table, Mapping[str, RunRequest]]:
+    """Return the user's table, and part → its run, whose data have its gold labels alone; a large table is an error.
 
-    table: pa.Table  # the user's table
-    # part → its run, whose data have its gold labels alone: a variable or, of one with any number of labels, also the
-    # label, as in `frames=economy`
-    requests: Mapping[str, RunRequest]
-
-
-def open_codebook(request: RunRequest) -> OpenedCodebook:
-    """Read the data of a codebook; a table that is too large for memory is an error."""
+    A part is a variable or, of one with any number of labels, also the label, as in `frames=economy`.
+    """
     config, stream = request.config, request.open_data()
     if is_large(stream):
         remedy = "run a sample of it, and label the rest with pcs label"
@@ -90,7 +84,7 @@ def open_codebook(request: RunRequest) -> OpenedCodebook:
         named = replace(columns, gold_column="gold" if "gold" in data.column_names else "", coders=())
         place = request.folder / place_of(part)
         requests[part] = replace(request, data=data, folder=place, config=replace(own, data=named))
-    return OpenedCodebook(table, requests)
+    return table, requests
 
 
 def configs_of(config: Config, folder: Path) -> dict[str, Config]:
@@ -229,13 +223,14 @@ def final_labels(result: RunResult) -> list[str | None]:
 def labels_of(
     variables: Mapping[str, TaskSettings],
     found: Mapping[str, Sequence[Outcome]],
+    sets: Mapping[str, SetResult],
     final: Mapping[str, Sequence[str | None]] | None = None,
 ) -> dict[str, pa.Array]:
     """Return the columns of results for all variables; `found` has the outcomes of every part.
 
-    Of a variable with any number of labels there are those that apply, how probable it is that all of them are right
-    (as if labels were independent), `accept` where every one is accepted, and the probability of each label. `final`
-    has the labels of every part after a review.
+    Of a variable with any number of labels there are those that apply, how probable it is that all of them are right,
+    `accept` where every one is accepted, the same for the whole set, and the probability of each label. `final` has the
+    labels of every part after a review.
     """
     columns: dict[str, list[object]] = {}
     for name, task in variables.items():
@@ -251,25 +246,22 @@ def labels_of(
             continue
         rows = list(zip(*(found[f"{name}={label}"] for label in task.labels), strict=True))
         columns[f"pcs_{name}"] = [_set_of([one.label for one in row], task.labels) for row in rows]
-        columns[f"pcs_{name}_confidence"] = [_all_right(row) for row in rows]
+        columns[f"pcs_{name}_confidence"] = [*sets[name].confidence]
         columns[f"pcs_{name}_decision"] = [_decided(row) for row in rows]
+        columns[f"pcs_{name}_set_decision"] = [*sets[name].decisions]
         for place, label in enumerate(task.labels):
             columns[f"pcs_{name}={label}"] = [row[place].probabilities.get(YES) for row in rows]
         if final is not None:
             judged = zip(*(final[f"{name}={label}"] for label in task.labels), strict=True)
             columns[f"pcs_{name}_final"] = [_set_of(row, task.labels) for row in judged]
-    return {name: pa.array(values) for name, values in columns.items()}
+    text = pa.string()  # also of a column without any decision
+    return {name: pa.array(values, text if name.endswith("_decision") else None) for name, values in columns.items()}
 
 
 def _set_of(row: Sequence[str | None], labels: Sequence[str]) -> str | None:
     if None in row:
         return None
     return ";".join(label for label, one in zip(labels, row, strict=True) if one == YES) or "none"
-
-
-def _all_right(row: Sequence[Outcome]) -> float | None:
-    sure = [one.confidence for one in row]
-    return None if None in sure else prod(one for one in sure if one is not None)
 
 
 def _decided(row: Sequence[Outcome]) -> str | None:

@@ -68,6 +68,7 @@ class Learned:
     alternatives: Alternatives | None = None
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
+    trial: Trial | None = None  # gold rows as judged by fits that did not see them; not stored
 
     __repr__ = brief
 
@@ -173,6 +174,7 @@ def learn(
             model=model,
             figures=figures,
             no_figures=no_figures,
+            trial=trial,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),

@@ -319,10 +319,7 @@ def collect_settings_of(
         in_flight=asked.concurrency or MAX_IN_FLIGHT,
         patience=Patience(deadline=asked.timeout),
         budget=Budget(
-            usd=asked.budget_usd,
-            usd_per_day=asked.budget_per_day_usd,
-            calls=asked.max_calls,
-            tokens=asked.max_tokens,
+            usd=asked.budget_usd, usd_per_day=asked.budget_per_day_usd, calls=asked.max_calls, tokens=asked.max_tokens
         ),
         prices=asked.prices,
         questions=asked.questions,

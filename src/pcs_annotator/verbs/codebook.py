@@ -1,12 +1,14 @@
 """Commands for a codebook: one variable after the other, one table of all labels, one page for all reports."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.resolve_config import asked_alone
@@ -15,6 +17,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, Saving, TaskSettings
 from pcs_annotator.runs.trial import try_both
+from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.index import write_index
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
@@ -36,6 +39,8 @@ class CodebookResult:
     labels: Path  # the table with all labels
     report: Path  # the page that leads to the report of every variable
     trial: str = ""  # how variables are asked about, and why, if that was tried
+    # variable with any number of labels → all labels of a text together
+    sets: Mapping[str, SetResult] = field(default_factory=dict)
 
     __repr__ = brief
 
@@ -45,18 +50,18 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     config, folder = request.config, RunFolder(request.folder)
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
-    book = open_codebook(request)
+    table, requests = open_codebook(request)
     folder.path.mkdir(parents=True, exist_ok=True)
-    trial = _tried(config, folder, book.requests)
-    folders = {part: place_of(part) for part in book.requests}
+    trial = _tried(config, folder, requests)
+    folders = {part: place_of(part) for part in requests}
     write_json(folder.codebook, {"folders": folders, **({"trial": trial} if trial.get("finished") else {})})
     results = {}
-    for name, part in book.requests.items():
+    for name, part in requests.items():
         announce(name)
         asked = replace(part.config.ask, together=trial.get("together", config.ask.together))
         results[name] = run(replace(part, config=replace(part.config, ask=asked)))
-    tables.write_table(folder.items, book.table)
-    written = _written(folder, config.variables, results, spreadsheet_safe=request.spreadsheet_safe)
+    tables.write_table(folder.items, table)
+    written = _written(folder, config.variables, results, safe=request.spreadsheet_safe)
     return replace(written, trial=trial.get("said", ""))
 
 
@@ -78,7 +83,7 @@ def fit_codebook(
     if not folder.items.exists():
         raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
     results = book.each(lambda place: fit_run(place, changes, spreadsheet_safe=spreadsheet_safe, **how))
-    return _written(folder, book.variables, results, spreadsheet_safe=spreadsheet_safe)
+    return _written(folder, book.variables, results, safe=spreadsheet_safe)
 
 
 def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: bool = False) -> CodebookResult:
@@ -86,35 +91,48 @@ def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: b
     folder, results = RunFolder(book.path), book.each(open_run)
     for one in results.values():
         write_report(one)
-    index = write_index(results, book.variables, out or folder.report, own=out is None, replace=replace)
-    return CodebookResult(folder.path, book.variables, results, folder.labels, index)
+    sets = whole_sets(
+        book.variables, _outcomes(results), lambda parts: sets_in_force([book.parts[one] for one in parts])
+    )
+    index = write_index({**results, **sets}, book.variables, out or folder.report, own=out is None, replace=replace)
+    return CodebookResult(
+        folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index, sets=sets
+    )
 
 
 def _written(
-    folder: RunFolder,
-    variables: Mapping[str, TaskSettings],
-    results: Mapping[str, RunResult],
-    *,
-    spreadsheet_safe: bool,
+    folder: RunFolder, variables: Mapping[str, TaskSettings], results: Mapping[str, RunResult], *, safe: bool
 ) -> CodebookResult:
-    """Write the labels of all variables, and the page that leads to their reports."""
-    outcomes = {name: one.outcomes for name, one in results.items()}
+    """Learn about whole sets, write the labels of all variables, and the page that leads to their reports."""
+    outcomes = _outcomes(results)
     reviewed = any(one.verdicts.by_row for one in results.values())
     final = {name: final_labels(one) for name, one in results.items()} if reviewed else None
-    columns = labels_of(variables, outcomes, final)
+    sets = whole_sets(variables, outcomes, lambda parts: learn_sets([results[one] for one in parts]))
+    columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
-    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=spreadsheet_safe))
-    index = write_index(results, variables, folder.report)
-    return CodebookResult(folder.path, variables, results, folder.labels, index)
+    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
+    index = write_index({**results, **sets}, variables, folder.report)
+    return CodebookResult(
+        folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index, sets=sets
+    )
+
+
+def _outcomes(found: Mapping[str, RunResult] | Mapping[str, Labelled]) -> dict[str, Sequence[Outcome]]:
+    return {part: one.outcomes for part, one in found.items()}
 
 
 def label_codebook(
     book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
-) -> dict[str, Labelled]:
-    """Label new texts with every variable of a codebook; return part → its labels."""
+) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
+    """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
     found = book.each(lambda place: label(replace(request, folder=place), None, saving))
-    first = next(iter(found.values()))
-    columns = labels_of(book.variables, {name: one.outcomes for name, one in found.items()})
+    first, outcomes = next(iter(found.values())), _outcomes(found)
+
+    def learned(parts: Sequence[str]) -> WholeSets:
+        return sets_in_force([book.parts[one] for one in parts], [found[one].frugal for one in parts])
+
+    sets = whole_sets(book.variables, outcomes, learned)
+    columns = labels_of(book.variables, outcomes, sets)
     if out is not None:
         tables.write_table(out, with_columns(first.dataset.table, columns, columns))
-    return found
+    return found, sets

@@ -84,7 +84,7 @@ def plan(request: RunRequest) -> RunPlan:
 def _codebook_plan(request: RunRequest) -> RunPlan:
     """Return the plan of a codebook: its first part pays for all that are asked in the same call."""
     first: dict[str, RunRequest] = {}
-    for name, part in open_codebook(request).requests.items():
+    for name, part in open_codebook(request)[1].items():
         first.setdefault(name.partition("=")[0], part)
     asked = request.config.ask
     shared = [name for name in first if not resolve_config.asked_alone(request.config.variables[name])]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def review_share(scores: Floats, gold: Codes, target: float) -> float:
     return figure("review_share", scores, gold, 0, targets=(target,))
 
 
-METRICS: dict[str, metrics.Metric] = {
+METRICS: dict[str, Callable[[Floats, Codes], float]] = {
     "auroc": auroc,
     "accuracy": accuracy,
     "ece": ece,
@@ -222,7 +223,7 @@ def test_auroc_of_a_single_class_is_undefined() -> None:
 
 
 @pytest.mark.parametrize("metric", [auroc, accuracy, ece, log_loss, reliability])
-def test_no_rows_give_no_figure(metric: metrics.Metric) -> None:
+def test_no_rows_give_no_figure(metric: Callable[[Floats, Codes], float]) -> None:
     with pytest.raises(UndefinedMetric, match="no rows"):
         metric(np.empty((0, 2)), codes())
 

@@ -20,7 +20,7 @@ from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
-from pcs_annotator.showing.report.index import in_words, right_of, variables_table
+from pcs_annotator.showing.report.index import Judged, in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import codebook
@@ -127,12 +127,16 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
         ("report", f"{result.report}, which leads to one for every variable"),
         ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
     ]
-    table = variables_table(result.variables, found, right_of(found))
+    judged: dict[str, Judged] = {**found, **result.sets}
+    table = variables_table(result.variables, judged, right_of(judged))
     parts = {name: run_json(one, ()) for name, one in found.items()}
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
+    sets = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in result.sets.items()}
     options.show(
-        lambda: {**files, "variables": parts, "trial": result.trial or None, "warnings": notes},
-        lambda: _variables_shown(found, table, f", {counted(len(result.variables), 'variable')}", notes, written),
+        lambda: {**files, "variables": parts, "sets": sets, "trial": result.trial or None, "warnings": notes},
+        lambda: _variables_shown(
+            found, table, f", {counted(len(result.variables), 'variable')}", in_words(judged), notes, written
+        ),
     )
     return _exit_code(found)
 
@@ -142,12 +146,14 @@ def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json
     book = CodebookFolder.find(request.folder)
     assert book is not None
     with options.gathered_warnings() as notes:
-        found = codebook.label_codebook(book, request, out, saving)
+        found, sets = codebook.label_codebook(book, request, out, saving)
     parts = {name: as_json(one, ()) for name, one in found.items()}
-    table = variables_table(book.variables, found, {})
+    judged: dict[str, Judged] = {**found, **sets}
+    whole = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in sets.items()}
+    table, written = variables_table(book.variables, judged, {}), [] if out == STDIO else [("labels", str(out))]
     options.show(
-        lambda: {"out": str(out), "variables": parts, "warnings": notes},
-        lambda: _variables_shown(found, table, "", notes, [] if out == STDIO else [("labels", str(out))]),
+        lambda: {"out": str(out), "variables": parts, "sets": whole, "warnings": notes},
+        lambda: _variables_shown(found, table, "", in_words(judged), notes, written),
         stderr=out == STDIO,
     )
     return _exit_code(found)
@@ -157,12 +163,12 @@ def _exit_code(found: Variables) -> int:
     return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
 
 
-def _variables_shown(
-    found: Variables, table: b.Table, variables: str, notes: Sequence[str], written: Sequence[answer.Line]
+def _variables_shown(  # what is shown, one argument each
+    found: Variables, table: b.Table, variables: str, use: str, notes: Sequence[str], written: Sequence[answer.Line]
 ) -> Iterator[b.Block]:
     """Yield a row per variable, then what is promised, what it cost and where it is."""
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
     said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
     cost = [answer.cost(calls, known, ())] if calls or known else []
     yield table
-    yield b.Answer([("labelled", said), ("use", in_words(found)), *answer.look_at(notes), *cost, *written])
+    yield b.Answer([("labelled", said), ("use", use), *answer.look_at(notes), *cost, *written])

@@ -259,7 +259,7 @@ def _tests(evaluation: Evaluation) -> ResultTable:
         f"Positive differences favour {first}. p: paired t-test with the standard error of {evaluation.how.resamples} "
         f"resamples of the same rows, {WIDENING:g} times as large because other gold rows would also have learned "
         "other weights; DeLong's test is on the first split, with the same factor. Each interval is for one comparison "
-        "by itself; p (Holm) is adjusted for all methods compared, and stars are of p (Holm).",
+        "by itself; p (Holm) is adjusted for all methods compared, and stars are of p (Holm)."
     ]
     if any(row[5] is None for row in rows):
         notes.append("DeLong's test needs two rows of every class.")

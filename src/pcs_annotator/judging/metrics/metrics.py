@@ -7,7 +7,7 @@ All functions need complete gold. An undefined figure raises `UndefinedMetric`. 
 resamples where it is undefined; `estimate_of` leaves these out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,6 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around
 from pcs_annotator.judging.metrics.special import betaincinv
-
-Metric = Callable[[Floats, Codes], float]
 
 BINS = 15
 MIN_PROBABILITY = 1e-12

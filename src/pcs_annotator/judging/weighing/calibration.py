@@ -189,12 +189,7 @@ def shrinkage(gold_rows: int) -> float:
 
 
 def tempered(  # what is known about the rows, one argument each
-    calibrator: Calibrator,
-    whole: Floats,
-    part: Floats,
-    gold: Codes,
-    labels: Sequence[str],
-    read: Floats | None = None,
+    calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, labels: Sequence[str], read: Floats | None = None
 ) -> Calibrator:
     """Return the calibrator for scores from a part of the votes: with its probabilities to a power.
 

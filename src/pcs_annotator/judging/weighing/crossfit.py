@@ -213,12 +213,7 @@ def calibrated_out_of_fold(
 
 
 def _calibrators(
-    scores: Floats,
-    gold: Codes,
-    outside: Sequence[Mask],
-    labels: Sequence[str],
-    method: str,
-    read: Floats | None = None,
+    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], method: str, read: Floats | None = None
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
     return [

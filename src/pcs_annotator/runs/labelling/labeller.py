@@ -314,6 +314,11 @@ class RunEngine:
             labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings))
             return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
 
+    @property
+    def fitted(self) -> FittedRun:
+        """The run that is asked."""
+        return self._labeller.fitted
+
     def label(self, items: Sequence[Item], groups: Sequence[str] = ()) -> LabelledTexts:
         """Return what is known about some texts; Ctrl-C stops asking and keeps paid answers."""
         return _wait_for(self._labeller.label(items, groups), self._loop)

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.runs.certificate_text import what_is_promised
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.runs.certificate_text import what_is_promised, words_of
 from pcs_annotator.runs.run_result import Model, RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
@@ -20,10 +21,10 @@ INTERVAL = "95\xa0% interval"
 
 
 class Judged(Protocol):
-    """Labels of a part of a codebook: a run, or new texts."""
+    """Labels of a part of a codebook, a run or new texts; or all labels of a text together."""
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Model | WholeSets:
         """What gave them."""
 
     @property
@@ -35,7 +36,7 @@ OURS = b"several variables \xc2\xb7 perceived-confidence"
 
 
 def write_index(
-    results: Mapping[str, RunResult],
+    results: Mapping[str, RunResult | SetResult],
     variables: Mapping[str, TaskSettings],
     path: Path,
     *,
@@ -44,11 +45,12 @@ def write_index(
 ) -> Path:
     """Write the page that leads to the report of every variable; `own` if `path` is in the codebook's folder."""
     check_ending(path, (".html", ".htm"))
-    reports = {name: os.path.relpath(one.folder.report, path.parent) for name, one in results.items()}
+    runs = {name: one for name, one in results.items() if isinstance(one, RunResult)}
+    reports = {name: os.path.relpath(one.folder.report, path.parent) for name, one in runs.items()}
     links = {name: quote(Path(place).as_posix()) for name, place in reports.items()}
     table = variables_table(variables, results, right_of(results), links)
-    rows = counted(next(iter(results.values())).counts.rows, "row")
-    data = next(iter(results.values())).dataset.name
+    rows = counted(next(iter(runs.values())).counts.rows, "row")
+    data = next(iter(runs.values())).dataset.name
     top = header(
         f"{counted(len(variables), 'variable')} of {rows}",
         b.text(in_words(results)),
@@ -59,12 +61,15 @@ def write_index(
     return path
 
 
-def right_of(results: Mapping[str, RunResult]) -> dict[str, tuple[str, str]]:
-    """Return how many labels of every part are right, with the interval, where that is known."""
-    known = {name: one.learned.figures[0].accuracy for name, one in results.items() if one.learned.figures}
+def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:
+    """Return how many labels of every part, or whole sets, are right, with the interval, where that is known."""
+    known = {name: one.model.accuracy for name, one in results.items() if isinstance(one, SetResult)}
+    runs = {name: one.learned.figures for name, one in results.items() if isinstance(one, RunResult)}
+    known |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
     return {
         name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
         for name, one in known.items()
+        if one is not None
     }
 
 
@@ -82,7 +87,7 @@ def variables_table(
         promise = "yes" if model.certificate is not None and model.certificate.holds else "no"
         figures = right.get(name, ("unknown", "")) if right else ()
         shown = b.Styled(name, "name", own=True, link=(links or {}).get(name, ""))
-        kind = variables[name.partition("=")[0]].kind
+        kind = "whole set" if isinstance(one, SetResult) else variables[name.partition("=")[0]].kind
         rows.append([shown, kind, *figures, percent(accepted, counts.rows), count(review), promise])
     titles = (*(("right", INTERVAL) if right else ()), "accepted", "to review")
     columns = [b.Column("variable"), b.Column("kind"), *b.numbers(*titles), b.Column("promise")]
@@ -90,9 +95,11 @@ def variables_table(
 
 
 def in_words(judged: Mapping[str, Judged]) -> str:
-    """Return what is promised about accepted labels, and of which variables nothing is."""
+    """Return what is promised about accepted labels and whole sets, and of which variables nothing is."""
     certificates = {name: one.model.certificate for name, one in judged.items()}
-    holding = [one for one in certificates.values() if one is not None and one.holds]
-    without = [name for name, one in certificates.items() if one is None or not one.holds]
-    said = what_is_promised(holding[0]) if holding else "nothing is promised"
-    return f"{said}; no promise for {', '.join(without)}" if holding and without else said
+    holding = {name: one for name, one in certificates.items() if one is not None and one.holds}
+    sets = [name for name in holding if isinstance(judged[name], SetResult)]
+    said = [what_is_promised(one) for name, one in holding.items() if name not in sets][:1]
+    said += [words_of(holding[name].promise, f"whole sets of {name}") for name in sets]
+    without = [name for name in certificates if name not in holding]
+    return "; ".join(said + [f"no promise for {', '.join(without)}"] * bool(said and without)) or "nothing is promised"

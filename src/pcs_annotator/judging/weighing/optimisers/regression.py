@@ -40,10 +40,7 @@ class LinearRegression:
         """Return the weights; equal ones, with a flag, when the votes carry no information about the gold."""
         shape = (len(votes.annotators), len(votes.relations))
         products, targets = normal_equations(votes, gold)
-        steps = (
-            self._step(products, targets),
-            self._step(products.transpose(2, 3, 0, 1), targets.T),
-        )
+        steps = (self._step(products, targets), self._step(products.transpose(2, 3, 0, 1), targets.T))
         found = alternate(*steps, shape)
         if found.objective >= -NEGLIGIBLE * len(votes):
             flag = Flag("uniform fallback", "the votes carry nothing about the gold labels, so the weights stay equal")

@@ -1,0 +1,85 @@
+"""All labels of a variable together: what was learned about whole sets is in the folder of its first label."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import no_promise
+from pcs_annotator.judging.spending.frugal import Frugal
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets, fit_whole_sets, whole_rows
+from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.learn import learning_of
+from pcs_annotator.runs.looks import read_looks, write_looks
+from pcs_annotator.runs.run import REFIT, Run
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.tables.files import expecting, read_json, write_json
+
+__all__ = ["WholeSets"]
+
+
+def whole_sets(
+    variables: Mapping[str, TaskSettings],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    learned: Callable[[Sequence[str]], WholeSets],
+) -> dict[str, SetResult]:
+    """Return the whole sets of every variable with any number of labels; `learned` says what is known of its parts."""
+    sets = {}
+    for name, task in variables.items():
+        if task.kind == "many":
+            parts = [f"{name}={label}" for label in task.labels]
+            sets[name] = SetResult.of(learned(parts), [outcomes[part] for part in parts])
+    return sets
+
+
+def sets_in_force(labels: Sequence[Path], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
+    """Return what was learned about all labels together, given their folders, and how questions are saved."""
+    runs = [Run.open(folder) for folder in labels]
+    return recorded_sets([(run.folder, run.model_in_force()) for run in runs], [one and one.trial for one in frugal])
+
+
+def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
+    """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
+    ids, judged = whole_rows([one.learned.trial for one in parts])
+    promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
+    folder = RunFolder(parts[0].folder.whole_set)
+    fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
+    looks = read_looks(folder, ids, key := " ".join(fits))
+    found = fit_whole_sets(judged, promise, looks.spent_before(key), looks.refused)
+    folder.path.mkdir(exist_ok=True)
+    if found.certificate is not None:
+        write_looks(folder, looks.with_look(key, found.certificate, ids))
+    write_json(folder.model, {"fits": fits, **found.to_dict()})
+    return found
+
+
+def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[Trial | None] = ()) -> WholeSets:
+    """Return what was learned about all labels together, given their folders and models in force.
+
+    `trials` are of gold rows that are asked about as little as new texts, for which confidence and promise then are.
+    """
+    path = RunFolder(labels[0][0].whole_set).model
+    if not path.exists():  # learned by an earlier version
+        return WholeSets()
+    values = read_json(path, REFIT)
+    with expecting(path, REFIT):
+        found, fits = WholeSets.from_dict(values), values["fits"]
+    if (before := found.certificate) is not None and (why := _why_void(labels, fits)):
+        found = found._replace(certificate=no_promise(before.promise, before.gold_rows, why))
+    if found.calibrator is None or None in trials or not trials:
+        return found
+    if before is None or found.certificate is not before or not before.holds:
+        return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=found.certificate)
+    return fit_whole_sets(whole_rows(trials)[1], before.promise, before.spent)
+
+
+def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) -> str:
+    """Return why a promise about sets is void: a label has another model, or another promise; empty if it is not."""
+    for (folder, model), fit in zip(labels, fits, strict=True):
+        then, now = read_json(folder.model, REFIT), model.certificate
+        if then["fit_id"] != fit or now is None or now.revoked or now.why_not != then["certificate"]["why_not"]:
+            return f"model or promise of {folder.path} changed since: pcs fit of all labels makes this promise again"
+    return ""
