@@ -29,7 +29,7 @@ from pcs_annotator.runs.labelling.run_table import open_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.tables.tables import Dataset
 
-AGAIN = (ORIGINAL, "order")  # what is asked about a variable without gold, in a call of its own
+AGAIN = (ORIGINAL, "order")  # asked about a variable without gold, in a call of its own
 LEAST_GOLD = 10  # with fewer gold rows, only answers are compared
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.05  # how probable it may be that a variable loses so much by chance

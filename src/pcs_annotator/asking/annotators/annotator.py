@@ -44,8 +44,7 @@ ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
 _ANSWER_TOKENS = 256  # reserved for an answer without a limit
 _FRAME_TOKENS = 96  # reserved for markers, roles and the server's chat template
 _SHORTEST_ANSWER = 16
-_FEWEST_ALTERNATIVES = 5
-_OTHER_SPELLINGS = 2
+_FEWEST_ALTERNATIVES, _OTHER_SPELLINGS = 5, 2  # tokens to ask for: at least, and beyond the labels
 _SIGNS_OF_NUMBERS = "0123456789.,"
 _prompt_tokens = lru_cache(maxsize=256)(estimate_tokens)
 

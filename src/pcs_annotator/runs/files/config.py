@@ -55,7 +55,7 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     """Return plain values for JSON, without a password in the address of the ledger."""
     values = asdict(config)
     values["ask"]["ledger"] = without_password(config.ask.ledger)
-    for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair")):
+    for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair"), ("ask", "trial")):
         if not values[section][name]:
             del values[section][name]
     codebook = {name: values.pop(name) for name in ("part", "variables")}

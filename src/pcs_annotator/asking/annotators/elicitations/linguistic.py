@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation
-from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, opening
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
@@ -40,8 +39,8 @@ class Linguistic(Elicitation):
             "Name the likeliest label, and say with one of these phrases how likely it is to be right: "
             f"{', '.join(PHRASES)}. Write only these lines:\nGuess: <label>\nConfidence: <phrase>"
         )
-        answer = OtherAnswer(wanted, "Answer with these two lines and nothing else.")
-        return build_messages(task, text, style=self.style, answer=answer)
+        last = "Answer with these two lines and nothing else."
+        return opening(task, text, wanted=wanted, last=last, style=self.style)
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""

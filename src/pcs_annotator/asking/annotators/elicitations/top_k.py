@@ -207,7 +207,6 @@ def _keys(text: str) -> list[tuple[str, int, str]]:
 
 
 def _numbers_in(keys: Sequence[tuple[str, int, str]]) -> dict[int, Number]:
-    """Return the first number after each key for a probability."""
     found = ((index, NUMBER.search(value)) for kind, index, value in keys if kind == "p")
     return {index: number_of(number) for index, number in found if number}
 
