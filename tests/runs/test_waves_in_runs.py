@@ -26,7 +26,7 @@ from tests.stub.behaviour import pick
 pytestmark = [pytest.mark.system, pytest.mark.enable_socket]
 
 LABELS = ("good", "bad")
-ASKED = ("openai:gpt-4o-mini", "openai:gpt-4o", MODELS["mistral"])
+ASKED = ("openai:gpt-4o-mini", "openai:gpt-4o", MODELS["groq"])
 QUICK = LearnSettings(optimiser="lr", text=False, folds=3, resamples=0, max_error=0.1)
 
 
