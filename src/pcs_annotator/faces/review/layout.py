@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.web.pages import page_head
 from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 COMMANDS = (
@@ -104,7 +103,16 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
-    head = page_head(f"{title} · {frame.name}", "review")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", f"{title} · {frame.name}"),
+        tag("link", rel="icon", href="/assets/icon.svg"),
+        tag("link", rel="stylesheet", href="/assets/review.css"),
+        tag("script", src="/assets/review.js", defer=True),
+    )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
