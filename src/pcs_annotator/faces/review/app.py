@@ -31,7 +31,7 @@ from pcs_annotator.faces.review.forms import (
     visit_of,
 )
 from pcs_annotator.faces.review.item import beside_view, item_view
-from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
@@ -40,7 +40,7 @@ from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Query, Shown
 from pcs_annotator.showing.formats import number
-from pcs_annotator.showing.markup import Markup, joined, section, tag
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag
 
 Fields = Mapping[str, str]
 A_YEAR = 365 * 24 * 3600
@@ -226,7 +226,9 @@ class Pages:
         status = STATUS.get(type(error), 400)
         if _for_script(request):
             return error_response(status, str(error), request_id_of(request))
-        answer = Screen(title="Problem", main=problem_view(str(error)), address="/", status=status)
+        title, said = tag("h1", "That did not work"), sentence(str(error))
+        main = tag("div", title, said, sentence(tag("a", "To the review", href="/")), class_="card")
+        answer = Screen(title="Problem", main=main, address="/", status=status)
         return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
 
 

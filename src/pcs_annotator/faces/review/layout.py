@@ -87,6 +87,7 @@ def link(path: str, **values: str) -> str:
 
 def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", message: str = "") -> str:
     """Return a page; `place` is the path of the navigation's entry for it."""
+    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#main", class_="skip"),
@@ -99,7 +100,7 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         ),
         tag("main", main, id="main", tabindex="-1"),
         _keys(frame.keys),
-        _go_to(),
+        _dialog("go-to", "Go to a row", tag("form", field, tag("button", "Go", class_="strong"), action="/row")),
         post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
@@ -170,12 +171,6 @@ def _keys(keys: Mapping[str, str]) -> Markup:
     )
 
 
-def _go_to() -> Markup:
-    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
-    form = tag("form", field, tag("button", "Go", class_="strong"), action="/row")
-    return _dialog("go-to", "Go to a row", form)
-
-
 def _dialog(name: str, title: str, *children: Child) -> Markup:
     close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
     head = tag("header", tag("h2", title, id=f"{name}-title"), close)
@@ -211,17 +206,6 @@ def name_form(given: str) -> Markup:
         sentence("Your verdicts are stored with this name in the run folder; nothing leaves this machine."),
         tag("form", field, tag("button", "Start reviewing", class_="strong"), method="post", action="/reviewer"),
         class_="card asks",
-    )
-
-
-def problem_view(message: str) -> Markup:
-    """Return what is shown instead of a page that cannot be."""
-    return tag(
-        "div",
-        tag("h1", "That did not work"),
-        sentence(message),
-        sentence(tag("a", "To the review", href="/")),
-        class_="card",
     )
 
 
