@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pcs_annotator.base.text import capital
 from pcs_annotator.core.outcome import Outcome
@@ -21,7 +22,7 @@ ROOM = 1500  # about how many characters of a variant are shown
 ROOM_FOR_QUESTION = 200  # about how many characters of a question are shown; all questions are much the same
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
-DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
+DECIDED: Mapping[Any, str] = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
 STEPS = (("back", "←", "Row before", "ArrowLeft", "-1"), ("forth", "→", "Row after", "ArrowRight", "1"))
 """The links to the rows before and after: id, sign, name, key and direction."""
 WORD_BREAK = Markup("<wbr>")

@@ -51,11 +51,6 @@ def keys_of(labels: Sequence[str], given: str = "") -> dict[str, str]:
     if not given:
         return dict(zip(labels, chain(FOR_LABELS, repeat("")), strict=False))
     keys = given.lower()
-    _check(keys, labels)
-    return dict(zip(labels, keys, strict=True))
-
-
-def _check(keys: str, labels: Sequence[str]) -> None:
     if len(keys) != len(labels):
         order = ", ".join(labels)
         raise ConfigError(f"--keys {keys!r} has {len(keys)} keys for {len(labels)} labels: one for each of {order}")
@@ -64,6 +59,7 @@ def _check(keys: str, labels: Sequence[str]) -> None:
     unusable = [key for key in keys if key in TAKEN or not key.isprintable() or key.isspace()]
     if unusable:
         raise ConfigError(f"--keys: {unusable[0]!r} is used by the page itself: choose another key for that label")
+    return dict(zip(labels, keys, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
