@@ -219,15 +219,15 @@ class LoadedRun(Frame):
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
         fitted = self._fitted()
-        kind, sets = (fitted.get("shape") or {}).get("kind"), bool(fitted.get("sets"))
+        kind, probable, sets = (
+            (fitted.get("shape") or {}).get("kind"),
+            bool(fitted.get("calibrator")),
+            fitted.get("sets"),
+        )
         ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
         details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
-        known = result_schema(
-            self.labels,
-            probable=bool(fitted.get("calibrator")),
-            sets=sets and kind not in ("scale", "number"),
-            details=details,
-        )
+        listed = bool(sets) and kind not in ("scale", "number")
+        known = result_schema(self.labels, probable=probable, sets=listed, details=details)
         return known.append(pa.field(ERROR, pa.string()))
 
     def _fitted(self) -> Mapping[str, Any]:
@@ -235,9 +235,13 @@ class LoadedRun(Frame):
 
     def _labelled(self, texts: Sequence[tuple[_Text, str]], schema: pa.Schema) -> pa.Table:
         """Return the new columns for some texts, each with its group."""
-        engine = self._opened()
         items = [Item(id=str(row), text=text) for row, ((text, _), _) in enumerate(texts)]
-        return _added(engine.label(items, [group for _, group in texts]), [error for (_, error), _ in texts], schema)
+        answered = self._opened().label(items, [group for _, group in texts])
+        why = [reason and (error or reason) for ((_, error), _), reason in zip(texts, answered.why, strict=True)]
+        columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
+        if answered.votes is not None and answered.judged is not None:
+            columns |= result_columns(answered.model, answered.votes, answered.judged)
+        return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -283,15 +287,6 @@ def _decoded(value: bytes | None) -> _Text:
         return (value.decode(), "") if value and value.strip() else ("", NO_TEXT)
     except UnicodeDecodeError:
         return ("", NOT_TEXT)
-
-
-def _added(answered: LabelledTexts, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """Return the new columns; `errors` say why texts are none."""
-    why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
-    columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
-    if answered.votes is not None and answered.judged is not None:
-        columns |= result_columns(answered.model, answered.votes, answered.judged)
-    return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
 
 
 def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:

@@ -73,12 +73,14 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
     layout = "".join("r" if right else "l" for right in _numeric(table))
     heading = " & ".join(f"\\textbf{{{latex(name)}}}" for name in table.columns)
     lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
-    starts = _group_starts(table)
+    names = [row[0] for row in table.rows]
+    starts = {place for place, name in enumerate(names) if place == 0 or name != names[place - 1]}  # of groups
     for place, row in enumerate(table.rows):
         first = place in starts
         if place == 0 or (first and len(starts) < len(table.rows)):
             lines.append(r"\midrule")
-        cells = [_latex_cell(table, place, at, cell, intervals=intervals) for at, cell in enumerate(row)]
+        cells = [latex(_shown(table, at, cell, intervals=intervals)) for at, cell in enumerate(row)]
+        cells = [rf"\textbf{{{cell}}}" if (place, at) in table.best else cell for at, cell in enumerate(cells)]
         lines.append(" & ".join([cells[0] if first else "", *cells[1:]]) + r" \\")
     if table.summary:
         lines.append(r"\midrule")
@@ -132,12 +134,6 @@ def _docx_text(text: str, *, bold: bool = False, side: str = "left") -> str:
     return f'<w:p><w:pPr><w:jc w:val="{side}"/></w:pPr>{text}</w:p>'
 
 
-def _group_starts(table: ResultTable) -> set[int]:
-    """Return the rows whose first cell differs from the one above."""
-    firsts = [row[0] for row in table.rows]
-    return {place for place, cell in enumerate(firsts) if place == 0 or cell != firsts[place - 1]}
-
-
 def _numeric(table: ResultTable) -> list[bool]:
     """Return for every column whether it holds numbers, which are then right-aligned."""
     columns = range(len(table.columns))
@@ -173,11 +169,6 @@ def markdown_text(text: str) -> str:
 def latex(text: str) -> str:
     """Return text in one line with every special character escaped."""
     return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
-
-
-def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:
-    shown = latex(_shown(table, column, cell, intervals=intervals))
-    return rf"\textbf{{{shown}}}" if (row, column) in table.best else shown
 
 
 def _parts(cell: Content, wide: bool) -> list[Content]:

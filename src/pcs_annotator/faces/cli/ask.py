@@ -12,7 +12,7 @@ from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import RunSettings
-from pcs_annotator.showing import answer
+from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
 from pcs_annotator.verbs import run
@@ -62,7 +62,7 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
         folder=folder,
         config=settings,
         progress=options.shown(),
-        announce=run_view.print_panel if options.shown() else None,
+        announce=(lambda panel: to_terminal.show(*panel.reasons, "")) if options.shown() else None,
         say=options.saying(),
         **given,
     )

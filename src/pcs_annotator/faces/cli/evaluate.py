@@ -138,14 +138,12 @@ def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> 
     known = {name: one for name, one in found.items() if one is not None}
     if not known:
         raise GoldError(f"no variable of {book.path} has enough gold to compare methods: pcs review {book.path}")
-    options.show(_compared_json, _compared_shown, known, [name for name in found if name not in known], notes)
-
-
-def _compared_json(
-    found: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
-) -> dict[str, Any]:
-    parts = {name: evaluated_json(one, ()) for name, one in found.items()}
-    return {"variables": parts, "without_gold": list(without), "warnings": list(notes)}
+    without = [name for name in found if name not in known]
+    parts = {name: evaluated_json(one, ()) for name, one in known.items()}
+    options.show(
+        lambda: {"variables": parts, "without_gold": without, "warnings": notes},
+        lambda: _compared_shown(known, without, notes),
+    )
 
 
 def _compared_shown(
@@ -296,19 +294,13 @@ def compare_command(*, first: str, second: str, out: Path, replace: bool) -> Non
     options.show(
         lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
         lambda: [
-            *comparison_shown(found, [*found.notes, *notes]),
+            *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", found.sides, strict=True)),
+            b.Bullets(verdict(found), "spoken"),
+            *learned_view.notes_shown([*found.notes, *notes]),
             b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
         ],
         details=lambda: comparison_details(found),
     )
-
-
-def comparison_shown(found: Comparison, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield who is compared, and the verdict."""
-    for name, side in zip("AB", found.sides, strict=True):
-        yield b.text(b.strong(f"{name}  "), side.name)
-    yield b.Bullets(verdict(found), "spoken")
-    yield from learned_view.notes_shown(notes)
 
 
 def comparison_details(found: Comparison) -> Iterator[b.Block]:

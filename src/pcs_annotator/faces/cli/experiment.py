@@ -63,19 +63,17 @@ def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | No
     )
     with options.gathered_warnings() as notes:
         done = experiment.experiment(request)
-    tables = (table for one in done.experiments for table in one.tables)
-    options.show(experimented_json, experiments_shown, done, notes, details=lambda *_: tables)
+    options.show(
+        lambda: {
+            "experiments": {one.name: [table_json(table) for table in one.tables] for one in done.experiments},
+            "unanswered": dict(done.unanswered),
+            "warnings": notes,
+            "files": [str(path) for path in done.files],
+        },
+        lambda: experiments_shown(done, notes),
+        details=lambda: (table for one in done.experiments for table in one.tables),
+    )
     return exit_codes.exit_code(0, done.unanswered)
-
-
-def experimented_json(found: experiment.Experimented, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `experiments_shown` shows as plain values."""
-    return {
-        "experiments": {one.name: [table_json(table) for table in one.tables] for one in found.experiments},
-        "unanswered": dict(found.unanswered),
-        "warnings": [*notes],
-        "files": [str(path) for path in found.files],
-    }
 
 
 def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:

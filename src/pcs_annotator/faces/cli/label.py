@@ -1,6 +1,6 @@
 """`pcs label`: label new texts with a fitted run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: 
         return run_view.label_and_show(request, path, saving, labelled_json)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
-    options.show(labelled_json, labelled_shown, labelled, notes, details=labelled_details, stderr=path == STDIO)
+    promised = promise(labelled.model, labelled.drift, labelled.counts)
+    options.show(labelled_json, labelled_shown, labelled, notes, details=lambda *_: [promised], stderr=path == STDIO)
     differ = labelled.drift is not None and labelled.drift.found and saving.on_drift != "accept"
     return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed, differ=differ)
 
@@ -122,8 +123,3 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> list[b.Blo
     if review := counts.decisions.get("review", 0):
         lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
     return [b.Answer(lines)]
-
-
-def labelled_details(labelled: label.Labelled, _notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what is promised about these texts, and on what basis."""
-    yield promise(labelled.model, labelled.drift, labelled.counts)

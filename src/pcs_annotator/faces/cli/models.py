@@ -41,12 +41,9 @@ def pull_(model: str) -> None:
     This also happens when the model is first used.
     """
     path = _pull(model, shown=options.shown())
-    options.tell({"model": model, "path": str(path), "bytes": _size(path)}, f"{model}: {path}")
-
-
-def _size(path: Path) -> int:
     files = [path] if path.is_file() else path.iterdir()
-    return sum(file.stat().st_size for file in files if file.is_file())
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    options.tell({"model": model, "path": str(path), "bytes": size}, f"{model}: {path}")
 
 
 @command.command()
@@ -72,14 +69,11 @@ def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:
     rows: list[b.Row] = []
     for one in known:
         context = f"{one.context_tokens / 1000:,.0f}k" if one.context_tokens else "?"
-        rows.append([one.name, context, *_price(one)])
+        price = ["price", "unknown", ""]
+        if one.usd_per_million_in is not None:
+            price = [f"{one.usd_per_million_in:g}", f"{one.usd_per_million_out:g}", f"{one.price_as_of:%Y-%m}"]
+        rows.append([one.name, context, *price])
     return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
-
-
-def _price(model: models.KnownModel) -> tuple[str, str, str]:
-    if model.usd_per_million_in is None:
-        return "price", "unknown", ""
-    return f"{model.usd_per_million_in:g}", f"{model.usd_per_million_out:g}", f"{model.price_as_of:%Y-%m}"
 
 
 def checkups_shown(checkups: Sequence[models.Checkup]) -> Iterator[b.Block]:

@@ -43,10 +43,6 @@ def _note(context: click.Context, parameter: click.Parameter, given: Any) -> Non
     context.meta[f"pcs_annotator.{parameter.name}"] = given
 
 
-def _all_labels(context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return (*listed(value), *context.meta["pcs_annotator.label"])
-
-
 def labels_options(help: str) -> Callable[[F], F]:
     """Return `--labels`, a list separated by commas, and `--label`, repeated; together they are `labels`."""
     single = click.option(
@@ -58,7 +54,12 @@ def labels_options(help: str) -> Callable[[F], F]:
         callback=_note,
         help="One label, which may have commas; repeatable.",
     )
-    together = click.option("--labels", metavar="A,B", help=help, callback=_all_labels)
+    together = click.option(
+        "--labels",
+        metavar="A,B",
+        callback=lambda context, _parameter, value: (*listed(value), *context.meta["pcs_annotator.label"]),
+        help=help,
+    )
     return lambda function: together(single(function))
 
 

@@ -65,20 +65,14 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
-        "languages": languages_json(planned),
+        "languages": {
+            "texts_looked_at": len(planned.languages.sample),
+            "texts": planned.languages.counts,
+            "relations_that_do_not_apply": dict(planned.languages.limits),
+            "warning": planned.languages.warning or None,
+        },
         "examples": planned.examples or None,
         **({"candidates": planned.candidates} if planned.candidates else {}),
-    }
-
-
-def languages_json(planned: RunPlan) -> dict[str, Any]:
-    """Return the languages of the texts, and what relations can do with them, as plain values."""
-    languages = planned.languages
-    return {
-        "texts_looked_at": len(languages.sample),
-        "texts": languages.counts,
-        "relations_that_do_not_apply": dict(languages.limits),
-        "warning": languages.warning or None,
     }
 
 
@@ -129,13 +123,11 @@ def not_called(plan: Plan) -> Iterator[b.Block]:
 def ways_shown(ways: Sequence[WayToAsk]) -> Iterator[b.Block]:
     """Yield cost and time of asking live and in batches; nothing if no model has a batch API."""
     if any(way.waves for way in ways):
-        rows: list[b.Row] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
+        rows: list[b.Row] = []
+        for way in ways:
+            waves, hours = (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
+            rows.append([way.name, way.calls, _usd(way.usd), waves, hours])
         yield b.Table(columns=[b.Column("ways to ask"), *b.numbers("calls", "max. cost", "waves", "hours")], rows=rows)
-
-
-def _hours(way: WayToAsk) -> tuple[str, str]:
-    """Return how many waves a way takes, if it takes any, and how many hours."""
-    return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
 
 
 def _usd(usd: float | None) -> str:

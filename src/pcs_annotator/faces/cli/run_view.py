@@ -11,12 +11,11 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.showing import answer, to_terminal
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
@@ -94,11 +93,6 @@ def _asked(result: RunResult) -> Iterator[b.Block]:
     yield f"{counted(tally.calls, 'call')}{reused}; cost of this folder so far: {cost}"
     for kind, what in SILENCES.items():
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
-
-
-def print_panel(panel: DefaultPanel) -> None:
-    """Print which questions were chosen, and why."""
-    to_terminal.show(*panel.reasons, "")
 
 
 LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]

@@ -6,6 +6,7 @@ Handlers call the review directly, in the one thread of the server: it is quick,
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -30,17 +31,16 @@ from pcs_annotator.faces.review.forms import (
     visit_of,
 )
 from pcs_annotator.faces.review.item import beside_view, item_view
-from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
-from pcs_annotator.faces.web.pages import asset_routes
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Query, Shown
 from pcs_annotator.showing.formats import number
-from pcs_annotator.showing.markup import Markup, joined, section, tag
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag
 
 Fields = Mapping[str, str]
 A_YEAR = 365 * 24 * 3600
@@ -79,7 +79,7 @@ class Pages:
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
-            *asset_routes(__package__, "review"),
+            *(Route(f"/assets/{file}", _sending(kind, content)) for file, (kind, content) in _assets().items()),
         ]
         return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
 
@@ -226,8 +226,28 @@ class Pages:
         status = STATUS.get(type(error), 400)
         if _for_script(request):
             return error_response(status, str(error), request_id_of(request))
-        answer = Screen(title="Problem", main=problem_view(str(error)), address="/", status=status)
+        title, said = tag("h1", "That did not work"), sentence(str(error))
+        main = tag("div", title, said, sentence(tag("a", "To the review", href="/")), class_="card")
+        answer = Screen(title="Problem", main=main, address="/", status=status)
         return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
+
+
+def _assets() -> dict[str, tuple[str, bytes]]:
+    """Return file → type and content, all read once: no path from a request is opened."""
+    style, script, icon = (files(__package__) / "assets" / file for file in ("review.css", "review.js", "icon.svg"))
+    colours = files("pcs_annotator.showing.report") / "colours.css"
+    return {
+        style.name: ("text/css", colours.read_bytes() + style.read_bytes()),
+        script.name: ("text/javascript", script.read_bytes()),
+        icon.name: ("image/svg+xml", icon.read_bytes()),
+    }
+
+
+def _sending(kind: str, content: bytes) -> Callable[[Request], Awaitable[Response]]:
+    async def send(_request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return send
 
 
 def _fields_in(address: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pcs_annotator.base.text import capital
 from pcs_annotator.core.outcome import Outcome
@@ -21,12 +22,9 @@ ROOM = 1500  # about how many characters of a variant are shown
 ROOM_FOR_QUESTION = 200  # about how many characters of a question are shown; all questions are much the same
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
-DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
-STEPS = {
-    True: ("back", "←", "Row before", "ArrowLeft", "-1"),
-    False: ("forth", "→", "Row after", "ArrowRight", "1"),
-}
-"""Whether it goes back → the link to the row before or after: its id, sign, name, key and direction."""
+DECIDED: Mapping[Any, str] = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
+STEPS = (("back", "←", "Row before", "ArrowLeft", "-1"), ("forth", "→", "Row after", "ArrowRight", "1"))
+"""The links to the rows before and after: id, sign, name, key and direction."""
 WORD_BREAK = Markup("<wbr>")
 OVERRIDES = {"\u202d": "left-to-right override", "\u202e": "right-to-left override"}
 _OVERRIDE = re.compile("([\u202d\u202e])")
@@ -79,13 +77,13 @@ def _head(shown: Shown, visit: Visit) -> Markup:
         "header",
         tag("h1", "Row ", user_text(shown.id), id="item-title"),
         *marks,
-        tag("span", _step(shown, visit, True), _step(shown, visit, False), class_="steps"),
+        tag("span", *(_step(shown, visit, *step) for step in STEPS), class_="steps"),
         class_="item-head",
     )
 
 
-def _step(shown: Shown, visit: Visit, back: bool) -> Markup:
-    name, arrow, said, key, by = STEPS[back]
+def _step(shown: Shown, visit: Visit, *step: str) -> Markup:
+    name, arrow, said, key, by = step
     where = link("/step", id=shown.id, by=by, queue=visit.queue)
     keys = {"title": f"{said} (Shift {arrow})", "aria_label": said, "aria_keyshortcuts": f"Shift+{key}"}
     return tag("a", arrow, href=where, id=name, data_go="", **keys, class_="button")
@@ -187,17 +185,15 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
     """Return what others said, as far as this person may know it before judging."""
     if shown.reviewed is None:
         return None
-    others = [one for name, one in shown.reviewed.by_reviewer.items() if name != reviewer]
-    if not others:
-        return None
     lines = []
-    for one in others:
+    for one in (one for name, one in shown.reviewed.by_reviewer.items() if name != reviewer):
         note = tag("q", one.note, dir="auto") if one.note else None
         lines.append(tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), note))
-    title, kind = (
-        ("Reviewers differ", "others conflict") if shown.reviewed.in_conflict else ("Other reviewers", "others")
-    )
-    return tag("div", tag("h2", title), tag("ul", *lines), class_=kind)
+    if not lines:
+        return None
+    differ = shown.reviewed.in_conflict
+    title = tag("h2", "Reviewers differ" if differ else "Other reviewers")
+    return tag("div", title, tag("ul", *lines), class_="others conflict" if differ else "others")
 
 
 def _answers(shown: Shown, label: str | None) -> Markup:
@@ -208,7 +204,8 @@ def _answers(shown: Shown, label: str | None) -> Markup:
         found.setdefault((vote.relation, vote.annotator), []).append(vote)
     variants = {variant.relation: variant for variant in shown.variants}
     relations = list(dict.fromkeys([ORIGINAL, *variants, *(vote.relation for vote in shown.votes)]))
-    titles: list[Child] = ["relation", "text or question", *map(_breakable, annotators)]
+    parted = (name.partition(":") for name in annotators)  # names may be broken after the provider
+    titles: list[Child] = ["relation", "text or question", *(joined(*one[:2], WORD_BREAK, one[2]) for one in parted)]
     head = [tag("th", title, scope="col", dir="auto") for title in titles]
     lines = [
         tag(
@@ -224,12 +221,6 @@ def _answers(shown: Shown, label: str | None) -> Markup:
     unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
     title = tag("h2", "Variants and votes", id="answers-title")
     return tag("details", tag("summary", title, tag("kbd", "V")), unread, scrolled, id="answers", class_="card")
-
-
-def _breakable(name: str) -> Markup:
-    """Return the name of a model, which may be broken after its provider."""
-    provider, sign, rest = name.partition(":")
-    return joined(provider, sign, WORD_BREAK, rest)
 
 
 def _variant(shown: Shown, relation: str, variant: Variant | None) -> Child:

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.web.pages import page_head
 from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
 
 COMMANDS = (
@@ -52,11 +51,6 @@ def keys_of(labels: Sequence[str], given: str = "") -> dict[str, str]:
     if not given:
         return dict(zip(labels, chain(FOR_LABELS, repeat("")), strict=False))
     keys = given.lower()
-    _check(keys, labels)
-    return dict(zip(labels, keys, strict=True))
-
-
-def _check(keys: str, labels: Sequence[str]) -> None:
     if len(keys) != len(labels):
         order = ", ".join(labels)
         raise ConfigError(f"--keys {keys!r} has {len(keys)} keys for {len(labels)} labels: one for each of {order}")
@@ -65,6 +59,7 @@ def _check(keys: str, labels: Sequence[str]) -> None:
     unusable = [key for key in keys if key in TAKEN or not key.isprintable() or key.isspace()]
     if unusable:
         raise ConfigError(f"--keys: {unusable[0]!r} is used by the page itself: choose another key for that label")
+    return dict(zip(labels, keys, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +83,7 @@ def link(path: str, **values: str) -> str:
 
 def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", message: str = "") -> str:
     """Return a page; `place` is the path of the navigation's entry for it."""
+    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#main", class_="skip"),
@@ -100,11 +96,20 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
         ),
         tag("main", main, id="main", tabindex="-1"),
         _keys(frame.keys),
-        _go_to(),
+        _dialog("go-to", "Go to a row", tag("form", field, tag("button", "Go", class_="strong"), action="/row")),
         post_form("undo", {}, id="undo"),
         data_labels="|".join(frame.keys),
     )
-    head = page_head(f"{title} · {frame.name}", "review")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", f"{title} · {frame.name}"),
+        tag("link", rel="icon", href="/assets/icon.svg"),
+        tag("link", rel="stylesheet", href="/assets/review.css"),
+        tag("script", src="/assets/review.js", defer=True),
+    )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -162,12 +167,6 @@ def _keys(keys: Mapping[str, str]) -> Markup:
     )
 
 
-def _go_to() -> Markup:
-    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
-    form = tag("form", field, tag("button", "Go", class_="strong"), action="/row")
-    return _dialog("go-to", "Go to a row", form)
-
-
 def _dialog(name: str, title: str, *children: Child) -> Markup:
     close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
     head = tag("header", tag("h2", title, id=f"{name}-title"), close)
@@ -203,17 +202,6 @@ def name_form(given: str) -> Markup:
         sentence("Your verdicts are stored with this name in the run folder; nothing leaves this machine."),
         tag("form", field, tag("button", "Start reviewing", class_="strong"), method="post", action="/reviewer"),
         class_="card asks",
-    )
-
-
-def problem_view(message: str) -> Markup:
-    """Return what is shown instead of a page that cannot be."""
-    return tag(
-        "div",
-        tag("h1", "That did not work"),
-        sentence(message),
-        sentence(tag("a", "To the review", href="/")),
-        class_="card",
     )
 
 

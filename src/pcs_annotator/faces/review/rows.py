@@ -10,7 +10,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Decision
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.faces.review.forms import one_of
-from pcs_annotator.faces.review.item import readable
+from pcs_annotator.faces.review.item import DECIDED, readable
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
 from pcs_annotator.reviewing.values import FoundRow, FoundRows, Query, Sort
 from pcs_annotator.showing.diff import clipped
@@ -25,13 +25,7 @@ SORTS: Mapping[Sort, str] = {
     "certain": "most certain first",
     "recent": "latest verdicts first",
 }
-DECISIONS: Mapping[Decision | Literal["none", ""], str] = {
-    "": "any",
-    "accept": "accepted",
-    "agree": "answers agree",
-    "review": "to review",
-    "none": "none",
-}
+DECISIONS: Mapping[Decision | Literal["none", ""], str] = {"": "any", **DECIDED, "none": "none"}
 FLAGS = {"": None, "yes": True, "no": False}
 BY_CHIPS = ("variable", "label", "decision", "disagreement", "reviewed", "conflict")  # filters without a field
 COLUMN = "column."  # before the name of a user's column in an address

@@ -75,11 +75,12 @@ class App:
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
+        alive = {"status": "UP", "model_class": "pcs"}
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
             Route("/v1/jobs{rest:path}", _answering(_no_jobs), methods=["GET", "POST", "DELETE"]),
-            Route("/health", _answering(self._health)),
+            Route("/health", _answering(lambda: Json({**alive, "model_version": service.version}))),
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
             Route("/openapi.json", _answering(lambda: Json(self._about))),
@@ -195,10 +196,6 @@ class App:
     def _models(self) -> Response:
         about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
         return Json({"object": "list", "data": [about]})
-
-    def _health(self) -> Response:
-        """Say that the process lives."""
-        return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
 
     def _ready(self) -> Response:
         about = self.state()

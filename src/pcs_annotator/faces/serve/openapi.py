@@ -10,7 +10,7 @@ from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.version import __version__
 
 ABOUT = (files(__package__) / "assets" / "openapi.json").read_bytes()
-"""Errors, routes with the names of their schemas, and schemas; the labels of a run are filled in."""
+"""A frame, errors, routes with the names of their schemas, and schemas; the labels of a run are filled in."""
 NOT_READY = "The service is stopping, or texts get no label at the moment: `reason` says why."
 
 
@@ -28,17 +28,10 @@ def document(
         schemas["ClassifyRequest"]["properties"]["input"] = {"oneOf": either, "description": "A pair, or a list."}
     if variables:
         _describe(classified, variables)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "pcs serve",
-            "version": __version__,
-            "description": "Labels for texts, with calibrated confidence. Errors are JSON, with a request id.",
-        },
-        "paths": {one.pop("path"): {one.pop("method"): _route(errors, **one)} for one in about["routes"]},
-        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-        "security": [{"token": []}, {}],
-    }
+    frame: dict[str, Any] = about["frame"]
+    frame["info"]["version"], frame["components"]["schemas"] = __version__, schemas
+    frame["paths"] = {one.pop("path"): {one.pop("method"): _route(errors, **one)} for one in about["routes"]}
+    return frame
 
 
 def _describe(classified: dict[str, Any], variables: Mapping[str, TaskSettings]) -> None:

@@ -58,14 +58,9 @@ class Rules:
     open_paths: frozenset[str] = frozenset()  # paths that need no token, such as those of health checks
 
 
-def error_kind(status: int) -> str:
-    """Return what the errors with a status are called in answers."""
-    return _KINDS.get(status, "error")
-
-
 def error_response(status: int, message: str, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error in the shape that all errors have."""
-    error = {"message": message, "type": error_kind(status), "request_id": request_id}
+    error = {"message": message, "type": _KINDS.get(status, "error"), "request_id": request_id}
     return JSONResponse({"error": error}, status, dict(headers or {}))
 
 

@@ -10,7 +10,7 @@ from pcs_annotator.showing.report.sections.quality import how_good
 from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.summary import cost, headline, promise, settings
-from pcs_annotator.showing.report.view import View, view_of
+from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.to_html import document, title_of
 from pcs_annotator.tables.files import check_ending, write_page
 
@@ -37,15 +37,12 @@ def write_figures(result: RunResult, folder: Path) -> list[Path]:
 
 
 def render(result: RunResult) -> str:
-    """Return the page of a run; the same run gives the same page."""
-    view = view_of(result)
-    return document(view.data_name, headline(view), sections(view))
+    """Return the page of a run; the same run gives the same page.
 
-
-def sections(view: View) -> list[b.Section]:
-    """Return the sections below the verdict: the rows, the evidence, the method; those with nothing to say are out."""
-    result, learned = view.result, view.result.learned
+    Below the verdict are the rows, the evidence and the method; sections with nothing to say are left out.
+    """
+    view, learned = view_of(result), result.learned
     promised = promise(learned.model, learned.drift, result.counts, learned.alternatives)
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
-    return [one for one in shown if one is not None]
+    return document(view.data_name, headline(view), [one for one in shown if one is not None])

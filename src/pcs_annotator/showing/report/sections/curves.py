@@ -48,9 +48,14 @@ def risk(found: Curves, certificate: Certificate | None) -> b.Group:
 
 def calibration(found: Curves) -> b.Group:
     """Return whether the confidence can be believed."""
-    return b.titled(
-        "Does the confidence match the share of right labels?", reliability_diagram(found), _reliability_table(found)
-    )
+    rows: list[b.Row] = [
+        [name, one.confidence, one.accuracy, interval(one.interval), one.rows]
+        for name, bins in (("confidence", found.calibrated), ("raw PCS", found.raw))
+        for one in bins
+    ]
+    columns = [b.Column("Measure"), *b.numbers("mean", "correct", "95 %", "n")]
+    numbers = b.Folded("The numbers", [b.Table(columns=columns, rows=rows)])
+    return b.titled("Does the confidence match the share of right labels?", reliability_diagram(found), numbers)
 
 
 def separation(found: Curves) -> b.Folded:
@@ -58,16 +63,6 @@ def separation(found: Curves) -> b.Folded:
     return b.Folded(
         "ROC, and class AUROC per label", [b.Group([roc_chart(found), b.Group(_ranking(found))], kind="pair")]
     )
-
-
-def _reliability_table(curves: Curves) -> b.Folded:
-    rows: list[b.Row] = [
-        [name, one.confidence, one.accuracy, interval(one.interval), one.rows]
-        for name, bins in (("confidence", curves.calibrated), ("raw PCS", curves.raw))
-        for one in bins
-    ]
-    columns = [b.Column("Measure"), *b.numbers("mean", "correct", "95 %", "n")]
-    return b.Folded("The numbers", [b.Table(columns=columns, rows=rows)])
 
 
 def _ranking(curves: Curves) -> list[b.Block]:
@@ -203,8 +198,7 @@ def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], l
         text = f"limit: at most {percent(allowed, 1)} of all rows accepted and wrong"
     else:
         limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
-        what = certificate.promise.far
-        text = f"limit: at most {percent(allowed, 1)} {what}"
+        text = f"limit: at most {percent(allowed, 1)} {certificate.promise.far}"
     marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
     if certificate.holds:
         share = certificate.accepted_share

@@ -63,21 +63,6 @@ NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 ABOUT_ZERO_SHOT = " Zero-shot is one question to one model, for every fold the one that does best on the others."
 
 
-def against_gold(found: AgainstGold) -> b.Group:
-    """Return the confusion matrix."""
-    table, shares = _confusion(found)
-    return b.titled("Which labels are confused?", table, shares)
-
-
-def per_label(found: AgainstGold) -> b.Group:
-    """Return precision and recall per label."""
-    rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
-    notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
-    if silent := int(found.table[-1].sum()):
-        notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
-    return b.titled("Per label", _by_label(found), b.note(" ".join(notes)))
-
-
 def beyond_chance(found: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
     shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
@@ -100,7 +85,7 @@ def _most_confused(found: AgainstGold) -> b.Group:
     return b.titled("Which labels are confused most?", table)
 
 
-def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
+def _confused(found: AgainstGold) -> b.Group:
     """Return a line per label and a column per gold label; from some number of labels on, columns are numbered."""
     numbered = len(found.labels) > tables.MOST_NAMED
     gold = found.table.sum(axis=0).tolist()
@@ -126,7 +111,7 @@ def _confusion(found: AgainstGold) -> tuple[b.Table, b.Block]:
         label="Labels against gold",
         total=True,
     )
-    return table, b.note(shares)
+    return b.titled("Which labels are confused?", table, b.note(shares))
 
 
 def _line(found: AgainstGold, line: int, gold: Sequence[int], numbered: bool) -> b.Row:
@@ -142,7 +127,12 @@ def _line(found: AgainstGold, line: int, gold: Sequence[int], numbered: bool) ->
     return [*cells, b.Shaded(count(given), "number quiet")]
 
 
-def _by_label(found: AgainstGold) -> b.Table:
+def _by_label(found: AgainstGold) -> b.Group:
+    """Return precision and recall per label."""
+    rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
+    notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
+    if silent := int(found.table[-1].sum()):
+        notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
     rows: list[b.Row] = []
     for code, (label, figures) in enumerate(found.by_label.items()):
         said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
@@ -151,7 +141,7 @@ def _by_label(found: AgainstGold) -> b.Table:
         cells = [cell_of(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
         rows.append([b.Styled(title, "em"), *cells, "", found.n])
     columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
-    return b.Table(columns=columns, rows=rows, kind="figures")
+    return b.titled("Per label", b.Table(columns=columns, rows=rows, kind="figures"), b.note(" ".join(notes)))
 
 
 def coders(found: AmongCoders) -> b.Group:
@@ -192,10 +182,10 @@ def how_good(view: View) -> b.Section:
     if found is not None and not found.by_label:
         beside.append(b.titled("Numbers against gold", _listed(found.figures)))
     elif found is not None:
-        beside.append(_most_confused(found) if many else against_gold(found))
+        beside.append(_most_confused(found) if many else _confused(found))
     shown.append(b.Group(beside, kind="pair") if beside else None)
     if found is not None and found.by_label:
-        shown += [beyond_chance(found)] if many else [per_label(found), beyond_chance(found)]
+        shown += [beyond_chance(found)] if many else [_by_label(found), beyond_chance(found)]
     if learned.by_group is not None:
         shown.append(b.titled(f"By {learned.by_group.by}", *b.results(learned.by_group.table())[1:]))
     if people is not None:

@@ -14,7 +14,7 @@ from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import certificate_text
-from pcs_annotator.runs.certificate_text import Promised, about_confidence, promised, what_is_promised, without_gold
+from pcs_annotator.runs.certificate_text import about_confidence, promised, what_is_promised, without_gold
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.showing import answer
@@ -160,21 +160,15 @@ def _kinds(others: Alternatives, asked: Promise) -> list[b.Block]:
 
 
 def _stamped(model: Model, counts: Counts) -> b.Group:
-    if model.by_agreement:
-        return _said(b.Stamp("no promise", "warn"), without_gold(counts))
-    if model.certificate is None:
-        return _cert(b.Stamp("no promise", "quiet"), "No promise was requested", b.text(NOT_ASKED))
-    return _said(_stamp(model.certificate), promised(model.certificate))
-
-
-def _said(stamp: b.Stamp, said: Promised) -> b.Group:
+    if model.certificate is None and not model.by_agreement:
+        stamp, what, more = b.Stamp("no promise", "quiet"), "No promise was requested", b.text(NOT_ASKED)
+        return b.Group([stamp, b.Paragraph(what, "promise"), more], kind="cert")
+    certificate = None if model.by_agreement else model.certificate
+    said = without_gold(counts) if certificate is None else promised(certificate)
+    stamp = b.Stamp("no promise", "warn") if certificate is None else _stamp(certificate)
     what, _, why = said.headline.removeprefix("promise: ").partition(": ")
-    details = (why, *said.details) if why else said.details
-    return _cert(stamp, capital(what), b.Bullets([f"{capital(one)}." for one in details]))
-
-
-def _cert(stamp: b.Stamp, said: str, more: b.Block) -> b.Group:
-    return b.Group([stamp, b.Paragraph(said, "promise"), more], kind="cert")
+    details = b.Bullets([f"{capital(one)}." for one in ((why, *said.details) if why else said.details)])
+    return b.Group([stamp, b.Paragraph(capital(what), "promise"), details], kind="cert")
 
 
 def _stamp(certificate: Certificate) -> b.Stamp:
@@ -243,19 +237,12 @@ def _last_run(result: RunResult) -> b.Paragraph | None:
 def settings(view: View) -> b.Folded:
     """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
-    if view.graded_answers is not None:
-        parts.append(_part("answers", _answers(view.graded_answers)))
+    if (given := view.graded_answers) is not None:
+        graded = [f"{model} ({count(times)} with log-probabilities)" for model, times in given.items() if times]
+        parts.append(_part("answers", {"graded": graded, "hard": [one for one, times in given.items() if not times]}))
     parts += [_part(part, values) for part, values in config_to_dict(view.result.config).items()]
     rebuilt = b.note("pcs report FOLDER rebuilds this page from the run folder.")
     return b.Folded("Settings, versions and seeds", [b.Group(parts, kind="settings"), rebuilt])
-
-
-def _answers(graded: Mapping[str, int]) -> dict[str, Any]:
-    """Return which models gave log-probabilities, with the number of such answers, and which gave labels only."""
-    return {
-        "graded": [f"{model} ({count(times)} with log-probabilities)" for model, times in graded.items() if times],
-        "hard": [model for model, times in graded.items() if not times],
-    }
 
 
 def _part(title: str, values: Mapping[str, Any]) -> b.Group:
