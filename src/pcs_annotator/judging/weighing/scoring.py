@@ -35,7 +35,9 @@ def score(votes: Votes, weights: Weights) -> Floats:
         if aligned.evidence is None:
             scores[rows] = _linear(votes.shares(rows), aligned)
         else:
-            scores[rows] = _posterior(read_votes(votes, aligned.evidence.reads, rows), aligned.evidence)
+            said = read_votes(votes, aligned.evidence.reads, rows)
+            logits = np.tensordot(said, aligned.evidence.log_likelihood, axes=3) + aligned.evidence.log_prior
+            scores[rows] = softmax(logits)
     scores[votes.silent] = 1 / len(votes.labels)
     return np.round(scores, DECIMALS, out=scores)
 
@@ -135,7 +137,3 @@ def _linear(shares: Floats, weights: _Aligned) -> Floats:
     scores = np.einsum("iak,ia->ik", mass, per_mass)
     norm = voice.sum(axis=1, keepdims=True)
     return np.where(norm > 0, scores / np.where(norm > 0, norm, 1.0), 1 / shares.shape[3])
-
-
-def _posterior(said: Floats, evidence: Evidence) -> Floats:
-    return softmax(np.tensordot(said, evidence.log_likelihood, axes=3) + evidence.log_prior)
