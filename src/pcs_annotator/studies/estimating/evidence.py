@@ -309,7 +309,12 @@ def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str, weight: str
     clusters = None
     if cluster:
         clusters = evidence.column(cluster).codes.astype(np.intp)
-        _refuse_few_clusters(len({*clusters[evidence.sample.rows].tolist()}), cluster)
+        count = len({*clusters[evidence.sample.rows].tolist()})
+        if count < LEAST_CLUSTERS:
+            raise GoldError(
+                f"the gold rows are from {count} groups of {cluster!r}, and errors that rows have in common need "
+                f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
+            )
     return Study(
         expected=evidence.expected,
         held_out=evidence.held_out,
@@ -319,14 +324,6 @@ def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str, weight: str
         said=evidence.said,
         size=weights_of(evidence.table, weight) if weight else None,
     )
-
-
-def _refuse_few_clusters(count: int, column: str) -> None:
-    if count < LEAST_CLUSTERS:
-        raise GoldError(
-            f"the gold rows are from {count} groups of {column!r}, and errors that rows have in common need "
-            f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
-        )
 
 
 def restricted(study: Study, rows: Mask) -> Study:
