@@ -116,16 +116,14 @@ def _aligned(weights: Weights, votes: Votes) -> _Aligned:
     try:
         rows = positions_of(votes.annotators, weights.annotators, "model with a weight")
         columns = positions_of(votes.relations, weights.relations, "relation with a weight")
-        evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
+        if (evidence := weights.evidence) is not None:
+            order = positions_of(votes.labels, evidence.labels, "label with evidence")
+            cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
+            prior = evidence.log_prior[order]
+            evidence = replace(evidence, labels=votes.labels, log_prior=prior, log_likelihood=cells)
     except UnknownNameError as error:
         raise MismatchError(f"{error}; fit again on these votes, or leave that part out") from error
     return _Aligned(weights.annotator_weights[rows], weights.relation_weights[columns], evidence)
-
-
-def _aligned_evidence(evidence: Evidence, rows: list[int], columns: list[int], labels: Sequence[str]) -> Evidence:
-    order = positions_of(labels, evidence.labels, "label with evidence")
-    cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
-    return replace(evidence, labels=labels, log_prior=evidence.log_prior[order], log_likelihood=cells)
 
 
 def _linear(shares: Floats, weights: _Aligned) -> Floats:
