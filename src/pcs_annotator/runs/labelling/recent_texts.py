@@ -58,7 +58,13 @@ class RecentTexts:
 
     def _add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""
-        new = [row for row, text in enumerate(texts) if self._is_new(hash(text))]
+        new = []
+        for row, text in enumerate(map(hash, texts)):
+            if text not in self._texts:
+                new.append(row)
+                self._texts[text] = None
+                if len(self._texts) > RECENT_TEXTS:
+                    del self._texts[next(iter(self._texts))]
         if not self._before or not new:
             return
         come = profiles(votes.take(np.array(new)), scores[new], best[new], self._before)
@@ -78,14 +84,6 @@ class RecentTexts:
             test.found = found._replace(found=False)
         for name, differs in due.items():
             self._tests[name].found, self._tests[name].alarm = differs, time.time()
-
-    def _is_new(self, text: int) -> bool:
-        if text in self._texts:
-            return False
-        self._texts[text] = None
-        if len(self._texts) > RECENT_TEXTS:
-            del self._texts[next(iter(self._texts))]
-        return True
 
 
 class _Test:
