@@ -268,21 +268,17 @@ def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[st
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(table, column, " of probabilities")
-    probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
+    probability = np.array([_number(cells[row]) for row in rows.tolist()])
+    if (odd := ~((probability > 0) & (probability <= 1))).any():
+        row = rows[odd][0]
+        raise TableError(
+            f"row {row + 1}, column {column!r}: {cells[row]!r} is not a probability above 0 and up to 1: every gold "
+            "row needs the probability with which it was drawn"
+        )
     refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
     return sample, [f"the probability of gold rows is that in column {column!r}"]
-
-
-def _probability(cell: str, row: int, column: str) -> float:
-    value = _number(cell)
-    if not 0 < value <= 1:
-        raise TableError(
-            f"row {row + 1}, column {column!r}: {cell!r} is not a probability above 0 and up to 1: every gold "
-            "row needs the probability with which it was drawn"
-        )
-    return value
 
 
 def refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
