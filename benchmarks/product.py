@@ -18,7 +18,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
-from pcs_annotator.judging.fit_model import Learning, learn_model
+from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
@@ -45,10 +45,9 @@ def held_out(votes: Votes, gold: Codes, seed: int) -> dict[str, tuple[float, flo
     """Return AUROC and accuracy per method, on the rows that were not learned from."""
     rows = np.random.default_rng(seed).permutation(len(votes))
     train, test = rows[:GOLD_ROWS], rows[GOLD_ROWS:]
-    labels = [votes.labels[code] for code in gold[train]]
     found: dict[str, tuple[float, float]] = {}
     for method in ("auto", "scaling", "lr", "naive-bayes"):
-        verdicts = learn_model(votes.take(train), labels, Learning(optimiser=method)).judged(votes.take(test))
+        verdicts = fit_model(votes.take(train), gold[train], Learning(optimiser=method)).model.judged(votes.take(test))
         found[method] = (auroc(verdicts.scores, gold[test]), float(np.mean(verdicts.best == gold[test])))
     for annotator in votes.annotators:
         single = votes.select(annotators=[annotator], relations=["original"]).take(test)

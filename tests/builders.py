@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.judging.fit_model import Learning, fit_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pcs_annotator.judging.model import Model
 
 LABELS = ("negative", "neutral", "positive")
 
@@ -42,3 +51,8 @@ def votes_of(codes: object, labels: tuple[str, ...] = ("fake", "real")) -> Votes
         relations=["original", *(f"r{row}" for row in range(1, array.shape[2]))],
         labels=labels,
     )
+
+
+def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
+    """Return the model learned from votes and gold: label names in the order of `votes.ids`, or id → label name."""
+    return fit_model(votes, gold_codes(votes, gold), how).model

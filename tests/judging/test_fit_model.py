@@ -11,14 +11,14 @@ from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial, unseen_labels
+from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, run_trial, unseen_labels
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import fingerprint
 from pcs_annotator.judging.weighing.crossfit import AskPolicy, Splits
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
-from tests.builders import simulated_votes
+from tests.builders import learn_model, simulated_votes
 from tests.judging.strategies import coded
 
 PROMISE = Promise(max_error=0.1)

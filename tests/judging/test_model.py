@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_model import Learning, learn_model
+from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, no_promise
@@ -17,7 +17,7 @@ from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from tests.builders import simulated_votes, votes_of
+from tests.builders import learn_model, simulated_votes, votes_of
 from tests.judging.strategies import silenced
 
 

@@ -25,7 +25,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.nearest import NearestExamples
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.fit_model import Learning, learn_model
+from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
@@ -38,6 +38,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.verbs.plan import plan
+from tests.builders import learn_model
 from tests.judging.texts.written import LABELS, written
 
 SPORT = "<label>sport</label>"

@@ -1,6 +1,6 @@
 """From votes and gold to a model: weights, calibrator and promise, each learned from rows unseen by the one before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
@@ -96,11 +96,6 @@ class FitResult(NamedTuple):
 
     model: Model
     trial: Trial | None
-
-
-def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
-    """Return the model learned from votes and gold: label names in the order of `votes.ids`, or id → label name."""
-    return fit_model(votes, gold_codes(votes, gold), how).model
 
 
 def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument each
@@ -274,19 +269,16 @@ def _certificate(  # what is known about the rows, one argument each
     why = _no_confidence(rows, gold, usable, how)
     if trial is None or why:
         return no_promise(promise, usable, why)
-    upper = [_level(trial, level, at_random) for level in range(how.shape.levels - 1, 0, -1)]
+    upper = []  # the same rows as judged at the levels of a tree
+    for level in range(how.shape.levels - 1, 0, -1):
+        above, (labels, codes) = trial.judged_at(level), trial.shape.at(level, trial.labels)
+        upper.append(Level(above._replace(best=codes[above.best]).take(at_random), labels))
     judged, names = trial.judged.take(at_random), rows.labels
     if promise.by:
         names, groups = rows.take(at_random).coded_groups()
         judged = judged._replace(best=groups)
     found = certify(judged, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
     return replace(found, split=_split(len(gold), usable, how.splits))
-
-
-def _level(trial: Trial, level: int, rows: Mask) -> Level:
-    """Return some rows as judged at a level of a tree."""
-    judged, (names, codes) = trial.judged_at(level), trial.shape.at(level, trial.labels)
-    return Level(judged._replace(best=codes[judged.best]).take(rows), names)
 
 
 def _no_confidence(rows: Votes, gold: Codes, usable: int, how: Learning) -> str:

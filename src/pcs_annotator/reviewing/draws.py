@@ -85,7 +85,8 @@ class Draws:
         for one, mask in zip(self._queues, masks, strict=True):
             if mask[drawn.row]:
                 chance = float(drawn.chances[drawn.row] / drawn.chances[mask].sum())
-                inside = one.sequence.reached_by(order[: drawn.reached]) if queue in SEQUENCE else 0
+                walked = int((~one.sequence.outside[order[: drawn.reached]]).sum())
+                inside = max(one.sequence.reached, walked) if queue in SEQUENCE else 0
                 one.take_draw(queue, Drawn(drawn.row, min(chance, 1.0), int(mask.sum()), inside))
         return drawn.row
 

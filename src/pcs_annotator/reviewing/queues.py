@@ -89,10 +89,6 @@ class DrawSequence:
         """Return which rows of the frame were drawn."""
         return self.closed[rows] & ~self.outside[rows]
 
-    def reached_by(self, walked: Integers) -> int:
-        """Return how far the order is reached when these rows of all variables' order are walked."""
-        return max(self.reached, int((~self.outside[walked]).sum()))
-
     @property
     def at_random(self) -> Integers:
         """The rows that the order has reached: a simple random sample."""
@@ -195,10 +191,6 @@ class Queues:
         """Return whether a person must judge a row of a queue before they see what models and others say."""
         proves = queue != "stream" or bool(self.rows.drawn[place])
         return proves and queue in self._blind and not (self.state.looked_at[place] and self.state.by(reviewer)[place])
-
-    def comes_second(self, place: int, reviewer: str) -> bool:
-        """Return whether a person must not see what others said: two people code the row, and they come second."""
-        return bool(self.state.coders[place] < self.wanted[place] > 1 and not self.state.by(reviewer)[place])
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""

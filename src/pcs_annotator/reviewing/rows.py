@@ -201,10 +201,6 @@ class Rows:
         """Return the text of a row."""
         return self.run.dataset.items[place].text
 
-    def shown_text(self, place: int) -> str:
-        """Return the text of a row as models read it."""
-        return self.task.shown_pair(self.text(place)) if self.task.pair else self.text(place)
-
     def text_hash(self, place: int) -> str:
         """Return the hash of a row's text."""
         return text_hash(self.text(place))

@@ -170,7 +170,7 @@ class Review:
             unread = str(error)
         return Shown(
             id=rows.ids[place],
-            text=rows.shown_text(place),
+            text=rows.task.shown_pair(rows.text(place)) if rows.task.pair else rows.text(place),
             outcome=None if blind else rows.outcome(place),
             probabilities={} if blind else rows.probabilities(place),
             variants=variants,
@@ -190,7 +190,8 @@ class Review:
         )
 
     def _visible(self, place: int, reviewer: str) -> Reviewed | None:
-        return None if self.queues.comes_second(place, reviewer) else self.state.reviewed(place)
+        coded_twice = self.state.coders[place] < self.queues.wanted[place] > 1  # then the second must not see the first
+        return None if coded_twice and not self.state.by(reviewer)[place] else self.state.reviewed(place)
 
     def version(self, place: int, reviewer: str) -> int:
         """Return what changes when a row is judged; a verdict is refused if it has changed."""

@@ -48,7 +48,10 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     """
     codes = gold_codes(votes, gold.labels)
     labelled = codes != UNLABELLED
-    unlabelled = _first_of_texts(items, labelled)
+    same = same_texts([item.text for item in items])
+    unlabelled = np.zeros(len(items), dtype=np.bool_)  # one row for every text that has no gold label in any row
+    unlabelled[np.unique(same, return_index=True)[1]] = True
+    unlabelled &= ~np.isin(same, same[labelled])
     # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
     seed = int(labelled.sum())
     certificate = model.certificate
@@ -69,14 +72,6 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     return HandedOut(len(chosen), kind)
 
 
-def _first_of_texts(items: Sequence[Item], labelled: Mask) -> Mask:
-    """Return one row for every text that has no gold label in any row."""
-    same = same_texts([item.text for item in items])
-    found = np.zeros(len(items), dtype=np.bool_)
-    found[np.unique(same, return_index=True)[1]] = True
-    return found & ~np.isin(same, same[labelled])
-
-
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     judged = model.judged(votes)
     assert judged.probabilities is not None
@@ -92,7 +87,10 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     """
     known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
     _keep_filled(folder.to_label, known)
-    _remember(folder, rows)
+    before = human_files.read_drawn(folder.drawn)
+    merged = dict.fromkeys([*before, *rows])
+    if len(merged) > len(before) or not folder.drawn.exists():  # without rows, too: such notes are known to be kept
+        human_files.write_drawn(folder.drawn, merged)
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
@@ -116,14 +114,6 @@ def _keep_filled(path: Path, known: Collection[tuple[str, str | None]]) -> None:
     if filled:
         kept = set_aside(path)
         warn_user(f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
-
-
-def _remember(folder: RunFolder, rows: Sequence[DrawnRow]) -> None:
-    """Note which rows are written out for people; even without any, so that the folder is known to keep such notes."""
-    before = human_files.read_drawn(folder.drawn)
-    merged = dict.fromkeys([*before, *rows])
-    if len(merged) > len(before) or not folder.drawn.exists():
-        human_files.write_drawn(folder.drawn, merged)
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:

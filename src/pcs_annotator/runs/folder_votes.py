@@ -72,12 +72,20 @@ def reusable_votes(
 
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
     """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
-    votes = _filed_votes(folder, config, start, [item.id for item in items])
-    if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
-        votes = _from_ledger(folder, config, items, start.get("asked", ""))
+    votes, ledger = _filed_votes(folder, config, start, [item.id for item in items]), ledgers.ledger_of(folder, config)
+    if votes is None and ledgers.ledger_exists(ledger):  # in the way of the run, but with no call allowed
+        settings = resolve_config.collect_settings_of(config, unasked(None))
+        settings = replace(settings, budget=Budget(calls=0), cluster=None)
+        job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+        votes = ask_for_folder(folder, ledger, job, items, settings, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
-    _warn_of_open_questions(folder, votes, vote_files.read_note(folder.votes))
+    note = vote_files.read_note(folder.votes)
+    if unanswered := sum(note["tally"]["failed"].values()) if note else 0:
+        answered = int((votes.codes != NOT_ASKED).sum())
+        share = answered / (answered + unanswered)
+        message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
+        warn_user(f"{message}; pcs run asks the rest")
     return votes
 
 
@@ -101,13 +109,6 @@ def _read(folder: RunFolder, axes: VoteAxes) -> Votes | None:
         return None
 
 
-def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
-    """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
-    settings = replace(resolve_config.collect_settings_of(config, unasked(None)), budget=Budget(calls=0), cluster=None)
-    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest)
-
-
 def ledger_state(ledger: LedgerAddress) -> dict[str, float]:
     """Return how many calls a ledger has, and until when: later ones do not matter."""
     # on a server, others may be storing calls that they made before now
@@ -125,12 +126,3 @@ def _calls_in(address: LedgerAddress, until: float = inf) -> int:
         return 0
     with open_ledger(address) as ledger:
         return ledger.count(until)
-
-
-def _warn_of_open_questions(folder: RunFolder, votes: Votes, note: vote_files.Note) -> None:
-    unanswered = sum(note["tally"]["failed"].values()) if note else 0
-    if unanswered:
-        answered = int((votes.codes != NOT_ASKED).sum())
-        share = answered / (answered + unanswered)
-        message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
-        warn_user(f"{message}; pcs run asks the rest")

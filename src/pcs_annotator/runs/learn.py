@@ -170,6 +170,11 @@ def learn(
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
+        by_group = None
+        if trial is not None and settings.by:
+            seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
+            gold_rows, _ = labelled_rows(seen, codes[once.distinct])
+            by_group = figures_by_group(settings.by, groups, votes, gold_rows, model, trial)
         return Learned(
             model=model,
             figures=figures,
@@ -178,19 +183,10 @@ def learn(
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
-            by_group=_by_group(votes, codes, once.distinct, settings.by, model, trial),
+            by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
-
-
-def _by_group(  # what is known about the rows, one argument each
-    votes: Votes, codes: Codes, distinct: Mask, by: str, model: Model, trial: Trial | None
-) -> FiguresByGroup | None:
-    if trial is None or not by:
-        return None
-    rows, _ = labelled_rows(votes.take(distinct), codes[distinct])
-    return figures_by_group(by, votes.groups or [NO_GROUP] * len(votes), votes, rows, model, trial)
 
 
 def _agreement(

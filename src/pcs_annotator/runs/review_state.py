@@ -339,14 +339,8 @@ def append_events(path: Path, events: Sequence[Event]) -> None:
         file.write(lines)
         file.flush()
         os.fsync(file.fileno())
-    if is_new:
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make sure that the name of a new file is on disk too; not every system lets a folder be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
+    if is_new and os.name == "posix":  # its name must be on disk too; not every system lets a folder be opened
+        handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

@@ -23,7 +23,7 @@ from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
+from pcs_annotator.judging.promising.certificate import Audit, fingerprint, in_force
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
@@ -225,12 +225,6 @@ class Run:
         key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind)
         return key, read_looks(self.folder, self._gold_ids(), key)
 
-    def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
-        key, before = self._looks(settings)
-        after = before.with_look(key, certificate, self._gold_ids())
-        if after is not before:
-            write_looks(self.folder, after)
-
     def _gold_ids(self) -> list[str]:
         """Return the IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
         disputed = set(self.gold.verdicts.in_conflict)
@@ -276,7 +270,9 @@ class Run:
         _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
         if certificate is not None:  # noted first: an interruption must not hide a look
-            self._note_look(certificate, settings)
+            key, looks = self._looks(settings)
+            if (after := looks.with_look(key, certificate, self._gold_ids())) is not looks:
+                write_looks(self.folder, after)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self._gold_ids()}
         if self.gold.since:
             known["since"] = dict(self.gold.since)
@@ -343,7 +339,8 @@ class Run:
         if not full.dataset.streamed:
             return {}
         own = len(full.votes) - len(full.dataset.streamed)
-        rows = (np.flatnonzero(full.streamed.accepted_by(number_in_use(self.folder))) + own).tolist()
+        by_this = np.array(full.streamed.version) == number_in_use(self.folder)
+        rows = (np.flatnonzero(full.streamed.accepted & by_this) + own).tolist()
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:

@@ -66,10 +66,6 @@ class Streamed(NamedTuple):
     at: Sequence[float]  # when they came
     version: Sequence[int]  # the fit that judged them
 
-    def accepted_by(self, version: int) -> Mask:
-        """Return which were accepted by a version."""
-        return self.accepted & (np.array(self.version) == version)
-
 
 class Stream:
     """The texts of a run folder's stream; use it as a context manager."""

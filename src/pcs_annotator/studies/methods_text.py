@@ -51,7 +51,9 @@ def _sentences(result: RunResult) -> Iterator[str]:
     yield f"Each text was asked about in {ways}{draws}{rewriter}."
     yield from _about_gold(result)
     yield from _about_promise(result)
-    yield _about_cost(result)
+    cost = total_cost([bill.usd for bill in result.bills])
+    cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
+    yield f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."
     yield f"To cite: {CITATION.format(version=version)}"
 
 
@@ -122,9 +124,3 @@ def _about_promise(result: RunResult) -> Iterator[str]:
             f"(α = {promise.max_error:g}{certainty}; {accepted:,} of {counts.rows:,} labels accepted, the others for "
             f"review.) {capital(text.details[0].rstrip('.'))}."
         )
-
-
-def _about_cost(result: RunResult) -> str:
-    cost = total_cost([bill.usd for bill in result.bills])
-    cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
-    return f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
+from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.spending.frugal import (
     Frugal,
@@ -20,7 +20,7 @@ from pcs_annotator.judging.spending.frugal import (
 )
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.scoring import choose
-from tests.builders import simulated_votes
+from tests.builders import learn_model, simulated_votes
 from tests.judging.spending.panels import KINDS, Kind, graded_votes
 from tests.judging.strategies import coded
 

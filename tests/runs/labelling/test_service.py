@@ -9,8 +9,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.labelling.judge_together import JudgeTogether
-from pcs_annotator.runs.labelling.recent_texts import RecentTexts
+from pcs_annotator.runs.labelling.recent_texts import JudgeTogether, RecentTexts
 
 
 def one_text(name: str, *codes: int) -> Votes:

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Floats, Integers, Mask
+from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
@@ -153,9 +153,16 @@ class Spuq:
         if stated is None:
             signs = np.where(answers >= 0, answers == guess[:, :, np.newaxis, np.newaxis], np.nan)
         else:
-            signs = _own_confidence(answers, stated[:, rows][:, :, columns])
+            told, own = stated[:, rows][:, :, columns], np.maximum(answers, 0)[..., np.newaxis]
+            sure = np.take_along_axis(told, own, axis=-1)[..., 0]  # what each annotator stated for its own answer
+            signs = np.where(answers >= 0, np.clip(sure, 0.0, 1.0), np.nan)
         compared = np.where(guess >= 0, (~np.isnan(signs)).sum(axis=(2, 3)), 0)
-        _require_half(compared > 0, self.name)
+        known = int((compared > 0).any(axis=1).sum())
+        if 2 * known < len(compared):  # the rest would be ties
+            raise UndefinedMetric(
+                f"{self.name} needs answers on perturbed inputs, and {known} of {len(compared)} rows have one: "
+                "record relations that apply to more texts, such as llm:paraphrase or frame"
+            )
         confidence = np.nansum(signs, axis=(2, 3)) / np.maximum(compared, 1)
         return mean_scores(_spread(len(votes.labels), np.where(compared > 0, guess, -1), confidence), self.name)
 
@@ -199,22 +206,6 @@ def intra_sample() -> Spuq:
 
 def _family(relation: str) -> str:
     return _NUMBER.sub("", relation)
-
-
-def _require_half(compared: Mask, who: str) -> None:
-    """Raise if fewer than half of the rows have an answer to compare, `[item, annotator]`; the rest would be ties."""
-    rows = int(compared.any(axis=1).sum())
-    if 2 * rows < len(compared):
-        raise UndefinedMetric(
-            f"{who} needs answers on perturbed inputs, and {rows} of {len(compared)} rows have one: "
-            "record relations that apply to more texts, such as llm:paraphrase or frame"
-        )
-
-
-def _own_confidence(answers: Integers, stated: Floats) -> Floats:
-    """Return the probability that each annotator stated for its own answer, nan where there is none."""
-    own = np.take_along_axis(stated, np.maximum(answers, 0)[..., np.newaxis], axis=-1)[..., 0]
-    return np.where(answers >= 0, np.clip(own, 0.0, 1.0), np.nan)
 
 
 def _spread(labels: int, guess: Integers, confidence: Floats) -> Floats:

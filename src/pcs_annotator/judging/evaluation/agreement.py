@@ -208,8 +208,8 @@ def among_coders(
     how = how or Resampling()
     plain = how._replace(widening=1.0)
     several: Mask = (coders.codes >= 0).sum(axis=0) > 1
-    codes = coders.codes[:, several]
-    majority = coders.majority
+    codes, count = coders.codes[:, several], len(labels)
+    table, majority = coincidences(codes, np.ones((codes.shape[1], 1)), count)[0], coders.majority
     voices = dict(zip(coders.names, coders.codes, strict=True))
     names = coders.names
     pairs = [
@@ -225,7 +225,7 @@ def among_coders(
         names=names,
         rows=int(several.sum()),
         tied=int((majority[several] == UNLABELLED).sum()),
-        alpha=_alpha(codes, len(labels), scale, plain),
+        alpha=_of_people(lambda counts: scale.alphas(coincidences(codes, counts, count)), codes, table, plain),
         pairs=pairs,
         **_replacing(coders, model),
     )
@@ -252,11 +252,6 @@ def _pair(first: Codes, second: Codes, labels: int, scale: Scale, how: Resamplin
 
     table = pair_tables(first, second, np.ones((len(first), 1)), labels)[0]
     return _of_people(figures, np.stack([first, second]), table, how)
-
-
-def _alpha(codes: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str, Estimate]:
-    table = coincidences(codes, np.ones((codes.shape[1], 1)), labels)[0]
-    return _of_people(lambda counts: scale.alphas(coincidences(codes, counts, labels)), codes, table, how)
 
 
 def _of_people(

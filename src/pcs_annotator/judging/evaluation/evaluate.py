@@ -1,7 +1,6 @@
 """Methods compared: all of them (`evaluate`), simple ones with a run's own (`cross_validate`), or two sets of votes."""
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -74,7 +73,12 @@ def evaluate(
     """
     how = how or EvaluationOptions()
     votes, gold = labelled_rows(votes, gold, how.folds)
-    entrants, missing = _entrants(votes, wanted, how.rewritten)
+    entrants, missing = list[methods.Entrant](), dict[str, str]()
+    for method in wanted:
+        try:
+            entrants.append(methods.ready(method, votes, how.rewritten))
+        except (UndefinedMetric, MismatchError, UnknownNameError) as error:
+            missing[methods.method_name(method)] = str(error)
     if not entrants:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
@@ -100,19 +104,6 @@ def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
     given = np.where(votes.silent, UNLABELLED, order[shape.choose(first.mean, votes.labels)]).astype(CODE)
     scale = Scale.of(ordered, ordered=bool(ordered))
     return against_gold(given, order[first.gold], ordered or votes.labels, scale, Resampling(how.resamples, how.seed))
-
-
-def _entrants(
-    votes: Votes, wanted: Sequence[methods.Method], rewritten: AbstractSet[str]
-) -> tuple[list[methods.Entrant], dict[str, str]]:
-    found: list[methods.Entrant] = []
-    missing: dict[str, str] = {}
-    for method in wanted:
-        try:
-            found.append(methods.ready(method, votes, rewritten))
-        except (UndefinedMetric, MismatchError, UnknownNameError) as error:
-            missing[methods.method_name(method)] = str(error)
-    return found, missing
 
 
 def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:

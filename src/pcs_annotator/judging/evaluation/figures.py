@@ -5,6 +5,7 @@ them, and thinned to as many points as a plot can show.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -160,7 +161,10 @@ def side_by_side(methods: Sequence[Scored], *, of_a_run: bool = False) -> list[M
         if at:
             tests["behind"] = measured[0, "auroc"].minus(own["auroc"], len(gold))
             tests["accuracy_behind"] = measured[0, "accuracy"].minus(own["accuracy"], len(gold))
-            tests["delong"] = None if of_a_run else _delong(first, one)
+            tests["delong"] = None
+            with suppress(UndefinedMetric):
+                ours, theirs = first.splits[0].ranks, one.splits[0].ranks
+                tests["delong"] = None if of_a_run else delong(ours, theirs, gold, WIDENING)
         entrant = one.entrant
         found.append(
             MethodFigures(
@@ -177,13 +181,6 @@ def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, metri
     least["auroc_confidence"] = least_confidence(measured["accuracy"].value, rows)
     found = {name: metrics.estimate_of(*one, rows, least[name]) for name, one in measured.items()}
     return {name: estimate for name, estimate in found.items() if estimate is not None}
-
-
-def _delong(ours: Scored, theirs: Scored) -> PairedTest | None:
-    try:
-        return delong(ours.splits[0].ranks, theirs.splits[0].ranks, ours.gold, WIDENING)
-    except UndefinedMetric:
-        return None
 
 
 def with_holm(figures: Sequence[MethodFigures]) -> list[MethodFigures]:
@@ -283,20 +280,15 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
     """Return the curves of gold rows that were judged by fits that did not see them, with resampled intervals."""
     rows = len(trial.gold)
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
+    counts = np.bincount(trial.gold, minlength=len(trial.labels))
+    present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < rows][:MANY_LABELS]
     return Curves(
         rows=rows,
         raw=_rounded_bins(metrics.reliability(trial.scores, trial.gold, bins)),
         calibrated=_rounded_bins(metrics.reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
-        roc=_rocs(trial, resamples, seed),
+        roc=[_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)],
         risk=_risk(trial),
     )
-
-
-def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
-    counts = np.bincount(trial.gold, minlength=len(trial.labels))
-    present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < len(trial.gold)]
-    del present[MANY_LABELS:]
-    return [_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)]
 
 
 def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:

@@ -50,8 +50,9 @@ class FiguresByGroup(NamedTuple):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "FiguresByGroup":
         """Return what `to_dict` gave."""
-        made = [{**one, "right": one["right"] and _figure(*one["right"])} for one in values["groups"]]
-        return cls(values["by"], [GroupFigures(**one) for one in made])
+        groups, rights = values["groups"], [one["right"] for one in values["groups"]]
+        figures = [one and Figure(one[0], Interval(*one[1])) for one in rights]
+        return cls(values["by"], [GroupFigures(**{**one, "right": f}) for one, f in zip(groups, figures, strict=True)])
 
     def table(self) -> ResultTable:
         """Return them as a table."""
@@ -63,10 +64,6 @@ class FiguresByGroup(NamedTuple):
             rows=[[*one[:-2], f"{one.wrong} of {one.accepted_gold}"] for one in self.groups],
             notes=[ABOUT, *([f"Confidence is outside the interval for {', '.join(off)}."] if off else [])],
         )
-
-
-def _figure(value: float, ends: Sequence[float]) -> Figure:
-    return Figure(value, Interval(*ends))
 
 
 def figures_by_group(  # what is known about the rows, one argument each

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 
@@ -218,14 +218,17 @@ def alternative_in_parts(
 
 def _compared(machine: Codes, coders: Codes) -> list[Floats]:
     """Return for every coder on which rows the model and the coder win, `[2, row]`."""
-    others = (np.delete(coders, place, axis=0) for place in range(len(coders)))
-    found = [np.array(_wins(machine, *pair), dtype=np.float64) for pair in zip(coders, others, strict=True)]
-    for place, one in enumerate(found, 1):
-        if one.shape[1] < LEAST_ROWS:
+    found = []
+    for place, coder in enumerate(coders):
+        others = np.delete(coders, place, axis=0)
+        known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
+        if known.sum() < LEAST_ROWS:
             raise UndefinedMetric(
-                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place} and another one have "
-                f"labelled, and there are {one.shape[1]}: let them label more rows"
+                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place + 1} and another one have "
+                f"labelled, and there are {known.sum()}: let them label more rows"
             )
+        ours, theirs = ((others == one).sum(axis=0)[known] for one in (machine, coder))
+        found.append(np.array([ours >= theirs, theirs >= ours], dtype=np.float64))
     return found
 
 
@@ -254,14 +257,6 @@ def rows_for_interval(codes: Codes, width: float) -> int:
     same = float(np.trace(pairs) + 1) / total  # a pilot may agree on all rows by luck
     chance = float((pairs.sum(axis=0) ** 2).sum()) / total**2
     return int(np.ceil(1.1 * (1.959964 / width) ** 2 * same * (1 - same) / (1 - chance) ** 2))
-
-
-def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:
-    """Return on which rows the model and the coder win, of those that the coder and another one have labelled."""
-    known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
-    machine, coder, others = machine[known], coder[known], others[:, known]
-    ours, theirs = (others == machine).sum(axis=0), (others == coder).sum(axis=0)
-    return (ours >= theirs).astype(CODE), (theirs >= ours).astype(CODE)
 
 
 def _p_value(values: Floats) -> float:

@@ -292,7 +292,12 @@ class _Comparison(NamedTuple):
 
 
 def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
-    order = _label_order(before, now)
+    if set(before.labels) != set(now.labels):
+        raise MismatchError(
+            f"the calibration set has the labels {', '.join(before.labels)}, the new texts {', '.join(now.labels)}: "
+            "learn again on votes with these labels"
+        )
+    order = positions_of(before.labels, now.labels, "label")
     names = dict(zip(before.annotators, short_names(before.annotators), strict=True))
     says = [*(f"says {label}" for label in before.labels), "gives no usable answer"]
     old_cells, new_cells = _by_cell(before), _by_cell(now)
@@ -315,15 +320,6 @@ def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
         (one.annotators[annotator], one.relations[relation], draw): one.cells[annotator, relation, draw]
         for annotator, relation, draw in np.ndindex(one.cells.shape[:3])
     }
-
-
-def _label_order(before: Profile, now: Profile) -> list[int]:
-    if set(before.labels) != set(now.labels):
-        raise MismatchError(
-            f"the calibration set has the labels {', '.join(before.labels)}, the new texts {', '.join(now.labels)}: "
-            "learn again on votes with these labels"
-        )
-    return positions_of(before.labels, now.labels, "label")
 
 
 def _scores_compared(before: Integers, now: Integers) -> _Comparison:

@@ -48,7 +48,11 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
     classes = choose(score(some, _dawid_skene(some)), votes.labels)
     if gold is not None:
         classes[: len(labelled)] = gold[labelled]
-    order = _greedy(_design(some), classes, start=len(labelled), k=k)
+    shares = some.shares()
+    centred = shares - shares.sum(axis=3, keepdims=True) / len(votes.labels)  # 0 is chance level
+    # of the annotator and relation weights, `[item, label, weight]`
+    design = np.concatenate([centred.mean(axis=2), centred.mean(axis=1)], axis=1).transpose(0, 2, 1)
+    order = _greedy(design, classes, start=len(labelled), k=k)
     return np.concatenate([rows[order], silent])[:k]
 
 
@@ -88,14 +92,6 @@ def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], 
 def _dawid_skene(votes: Votes) -> Weights:
     some = votes.take(slice(None, None, max(1, len(votes) // CANDIDATES)))
     return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=CODE), seed=0)
-
-
-def _design(votes: Votes) -> Floats:
-    """Return the design matrix of the annotator and relation weights, `[item, label, weight]`; 0 is chance level."""
-    shares = votes.shares()
-    present = shares.sum(axis=3, keepdims=True)
-    centred = shares - present / len(votes.labels)
-    return np.concatenate([centred.mean(axis=2), centred.mean(axis=1)], axis=1).transpose(0, 2, 1)
 
 
 def _greedy(design: Floats, classes: Codes, start: int, k: int) -> Integers:

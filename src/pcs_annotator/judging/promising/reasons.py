@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.text import series
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Array, Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
@@ -128,7 +128,10 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
     yield _Cause(2 * total < facts.asked, [total, facts.asked], words.few_answers)
     tied = scores == scores.max(axis=1, keepdims=True)
     yield _Cause(tied.sum(axis=1) > 1, [tied], words.tie)
-    other = _only_other(answers, best)
+    others = answers.copy()
+    others[np.arange(len(best)), best] = 0
+    # the only other label that was given, unless there are several, or none
+    other = np.where((others > 0).sum(axis=1) == 1, others.argmax(axis=1), UNDECIDED)
     yield _Cause(ours == 0, [best, other, total], words.unsupported)
     if facts.original is not None:
         yield _changed(facts, facts.original)
@@ -137,13 +140,6 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
     yield _Cause(total > ours, [best, other, ours, total], words.minority)
     shares = facts.shares[np.arange(len(best)), best]
     yield _Cause(total > 0, [best, total, shares], words.agreement)
-
-
-def _only_other(answers: Array, best: Codes) -> Integers:
-    """Return the only other label that was given besides the best; `UNDECIDED` when there are several, or none."""
-    others = answers.copy()
-    others[np.arange(len(best)), best] = 0
-    return np.where((others > 0).sum(axis=1) == 1, others.argmax(axis=1), UNDECIDED)
 
 
 def _changed(facts: _Facts, original: int) -> _Cause:

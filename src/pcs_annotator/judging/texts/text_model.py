@@ -109,10 +109,11 @@ def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], see
     fitted = _fit(alike, gold, len(labels), ridge)
     weights = _rounded(np.asarray(vectors.T @ (fitted.steepness * fitted.duals)))
     held_out = _bounded(log_softmax(fitted.left_out)).round(4)
+    shares = (np.bincount(gold, minlength=len(labels)) + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * len(labels))
     return TextModel(
         labels=tuple(labels),
         weights=weights,
-        offsets=_log_shares(gold, len(labels)),
+        offsets=np.log(shares),
         rarity=rarity,
         held_out={text_key(text): row.tolist() for text, row in zip(texts, held_out, strict=True)},
         accuracy=float((held_out.argmax(axis=1) == gold).mean()),
@@ -152,11 +153,6 @@ def _steepness(predicted: Floats, log_prior: Floats, target: Floats) -> float:
         curve = float(((chances * predicted**2).sum(axis=1) - mean**2).sum())
         factor = float(np.clip(factor - slope / max(curve, 1e-9), 0.0, min(STEEPEST, 4 * factor + 1)))
     return factor
-
-
-def _log_shares(gold: Codes, labels: int) -> Floats:
-    counts = np.bincount(gold, minlength=labels)
-    return np.asarray(np.log((counts + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * labels)))
 
 
 def _bounded(logs: Floats) -> Floats:

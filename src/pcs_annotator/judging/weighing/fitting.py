@@ -55,7 +55,8 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     name = optimiser if isinstance(optimiser, str) else type(optimiser).__name__
     ordered, codes = in_canonical_order(votes, gold)
     weights = fit_optimiser(chosen, ordered, codes, seed)
-    flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, _learns_labels(chosen)))
+    learns_labels = chosen.needs_gold and not getattr(chosen, "numeric", False)
+    flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, learns_labels))
     for flag in flags:
         warn_user(flag.detail)
     by_annotator, by_relation = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
@@ -88,10 +89,6 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     parts: dict[str, Any] = {"read": read, "grades": grades, **votes.per_item(rows)}
     codes = recode[ordered.codes[rows]]
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
-
-
-def _learns_labels(chosen: Optimiser) -> bool:
-    return chosen.needs_gold and not getattr(chosen, "numeric", False)
 
 
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:

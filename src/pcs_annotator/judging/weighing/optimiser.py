@@ -46,20 +46,16 @@ def fit_optimiser(chosen: Optimiser, votes: Votes, gold: Codes, seed: int) -> We
             "(uniform, majority, dawid-skene)"
         )
     votes, gold = votes.take(labelled), gold[labelled]
-    reason = _nothing_to_learn(votes, gold)
+    reason = ""
+    if len(np.unique(gold)) < 2:
+        count = "the only gold row says" if len(gold) == 1 else f"all {len(gold)} gold rows say"
+        reason = f"{count} {votes.labels[gold[0]]!r}, so the weights stay equal: label rows of another class too"
+    elif votes.silent.all():
+        reason = "no model voted on a gold row, so the weights stay equal: check the answers, or label other rows"
     if reason:
         equal = optimisers.create("uniform").fit(votes, gold, seed)
         return replace(equal, diagnostics=Diagnostics(flags=(Flag("uniform fallback", reason),)))
     return chosen.fit(votes, gold, seed)
-
-
-def _nothing_to_learn(votes: Votes, gold: Codes) -> str:
-    if len(np.unique(gold)) < 2:
-        count = "the only gold row says" if len(gold) == 1 else f"all {len(gold)} gold rows say"
-        return f"{count} {votes.labels[gold[0]]!r}, so the weights stay equal: label rows of another class too"
-    if votes.silent.all():
-        return "no model voted on a gold row, so the weights stay equal: check the answers, or label other rows"
-    return ""
 
 
 def any_graded(votes: Votes) -> bool:

@@ -35,7 +35,9 @@ def score(votes: Votes, weights: Weights) -> Floats:
         if aligned.evidence is None:
             scores[rows] = _linear(votes.shares(rows), aligned)
         else:
-            scores[rows] = _posterior(read_votes(votes, aligned.evidence.reads, rows), aligned.evidence)
+            said = read_votes(votes, aligned.evidence.reads, rows)
+            logits = np.tensordot(said, aligned.evidence.log_likelihood, axes=3) + aligned.evidence.log_prior
+            scores[rows] = softmax(logits)
     scores[votes.silent] = 1 / len(votes.labels)
     return np.round(scores, DECIMALS, out=scores)
 
@@ -114,16 +116,14 @@ def _aligned(weights: Weights, votes: Votes) -> _Aligned:
     try:
         rows = positions_of(votes.annotators, weights.annotators, "model with a weight")
         columns = positions_of(votes.relations, weights.relations, "relation with a weight")
-        evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
+        if (evidence := weights.evidence) is not None:
+            order = positions_of(votes.labels, evidence.labels, "label with evidence")
+            cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
+            prior = evidence.log_prior[order]
+            evidence = replace(evidence, labels=votes.labels, log_prior=prior, log_likelihood=cells)
     except UnknownNameError as error:
         raise MismatchError(f"{error}; fit again on these votes, or leave that part out") from error
     return _Aligned(weights.annotator_weights[rows], weights.relation_weights[columns], evidence)
-
-
-def _aligned_evidence(evidence: Evidence, rows: list[int], columns: list[int], labels: Sequence[str]) -> Evidence:
-    order = positions_of(labels, evidence.labels, "label with evidence")
-    cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
-    return replace(evidence, labels=labels, log_prior=evidence.log_prior[order], log_likelihood=cells)
 
 
 def _linear(shares: Floats, weights: _Aligned) -> Floats:
@@ -135,7 +135,3 @@ def _linear(shares: Floats, weights: _Aligned) -> Floats:
     scores = np.einsum("iak,ia->ik", mass, per_mass)
     norm = voice.sum(axis=1, keepdims=True)
     return np.where(norm > 0, scores / np.where(norm > 0, norm, 1.0), 1 / shares.shape[3])
-
-
-def _posterior(said: Floats, evidence: Evidence) -> Floats:
-    return softmax(np.tensordot(said, evidence.log_likelihood, axes=3) + evidence.log_prior)

@@ -1,14 +1,18 @@
-"""Drift of a stream: the last few hundred texts are compared with those of the run, as they come."""
+"""Texts of a stream: judged together if they come together; the last few hundred are compared with those of the run."""
 
+import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from pcs_annotator.asking.ledger.ledger import set_all
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.drift import Drift, Profile, gathered, level_of_look, pooled, profiles
@@ -16,6 +20,8 @@ from pcs_annotator.runs.stream import StreamMemory
 
 RECENT_TEXTS, COMPARED_EVERY = 500, 100
 Profiles = Mapping[str, Profile]
+GATHER_SECONDS = 0.05  # texts that are complete within this time are judged together: alone, each takes 1 ms
+Keep = Callable[[Sequence[Item], Votes, Model, Verdicts], None]  # puts the texts that people should see aside
 NOTHING = Drift(1.0, False, "too few texts have come to compare all of them")
 
 
@@ -52,7 +58,13 @@ class RecentTexts:
 
     def _add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""
-        new = [row for row, text in enumerate(texts) if self._is_new(hash(text))]
+        new = []
+        for row, text in enumerate(map(hash, texts)):
+            if text not in self._texts:
+                new.append(row)
+                self._texts[text] = None
+                if len(self._texts) > RECENT_TEXTS:
+                    del self._texts[next(iter(self._texts))]
         if not self._before or not new:
             return
         come = profiles(votes.take(np.array(new)), scores[new], best[new], self._before)
@@ -72,14 +84,6 @@ class RecentTexts:
             test.found = found._replace(found=False)
         for name, differs in due.items():
             self._tests[name].found, self._tests[name].alarm = differs, time.time()
-
-    def _is_new(self, text: int) -> bool:
-        if text in self._texts:
-            return False
-        self._texts[text] = None
-        if len(self._texts) > RECENT_TEXTS:
-            del self._texts[next(iter(self._texts))]
-        return True
 
 
 class _Test:
@@ -114,3 +118,43 @@ class _Test:
 
 def _sum(one: Profiles, other: Profiles) -> Profiles:
     return {**one, **{name: one[name].plus(part) if name in one else part for name, part in other.items()}}
+
+
+class JudgeTogether:
+    """Judges votes on single texts, those together that are complete at about the same time.
+
+    What it judged is given to `keep` before anybody is told. `in_progress` returns how many texts are asked about or
+    wait to be judged: if all of them wait, they are judged.
+    """
+
+    def __init__(self, model: Model, recent: RecentTexts, keep: Keep, in_progress: Callable[[], int]) -> None:
+        self._model, self._recent, self._keep, self._in_progress = model, recent, keep, in_progress
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: list[tuple[Item, Votes, asyncio.Future[tuple[Outcome, tuple[float, ...]]]]] = []
+
+    async def judge(self, item: Item, votes: Votes) -> tuple[Outcome, tuple[float, ...]]:
+        """Return the outcome of one text, and the probability of every label."""
+        loop = asyncio.get_running_loop()
+        judged: asyncio.Future[tuple[Outcome, tuple[float, ...]]] = loop.create_future()
+        self._waiting.append((item, votes, judged))
+        if len(self._waiting) >= self._in_progress():  # no other will come soon
+            self._judge_all()
+        elif self._timer is None:
+            self._timer = loop.call_later(GATHER_SECONDS, self._judge_all)
+        return await judged
+
+    def _judge_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        results: Sequence[object]
+        try:
+            votes = Votes.joined([votes for _, votes, _ in waiting])
+            items = [item for item, _, _ in waiting]
+            model, judged = self._recent.judged(self._model, [item.text for item in items], votes)
+            self._keep(items, votes, model, judged)
+            results = list(zip(model.judge(votes, judged), map(tuple, judged.deciding.tolist()), strict=True))
+        except Exception as error:
+            results = [error] * len(waiting)
+        set_all(zip((future for _, _, future in waiting), results, strict=True))

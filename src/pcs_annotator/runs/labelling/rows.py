@@ -192,7 +192,13 @@ def label_whole(
     labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
     writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
     label_all(table.stream, table.data, fitted, writer)
-    _count_both(sampled, tally, before)
+    # both count as one run: answers for the sample were found in the ledger the second time
+    found_again = sampled.calls + sampled.from_ledger
+    tally.calls += sampled.calls
+    tally.from_ledger = max(0, tally.from_ledger - found_again) + sampled.from_ledger
+    tally.reused -= before
+    tally.retries += sampled.retries
+    _become(sampled, tally)
     found = {"made_from": made_from, "tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
     return _kept(recorded, learned, writer, table.stream.schema.names, **found)
 
@@ -300,16 +306,6 @@ def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -
     gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
     style = TableStyle(spreadsheet_safe=spreadsheet_safe)
     return RowWriter(model=model, labels=labels, style=style, people=people, gold=gold)
-
-
-def _count_both(sampled: Tally, whole: Tally, paid_before: Counter[str]) -> None:
-    """Count a sample and all rows as one run: answers for the sample were found in the ledger the second time."""
-    found_again = sampled.calls + sampled.from_ledger
-    whole.calls += sampled.calls
-    whole.from_ledger = max(0, whole.from_ledger - found_again) + sampled.from_ledger
-    whole.reused -= paid_before
-    whole.retries += sampled.retries
-    _become(sampled, whole)
 
 
 def _become(tally: Tally, other: Tally) -> None:

@@ -62,19 +62,22 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
     """
     if not is_large(stream):
         all_rows = stream.read()
-        items, data = all_rows.items, _hash_of(all_rows.items)
+        items, found = all_rows.items, blake2b(digest_size=16)
+        for item in sorted(items, key=lambda item: item.id):  # rows may be in any order
+            found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
+        data = found.hexdigest()
         return RunTable(stream=stream, data=data, rows=len(items), sample=all_rows, known=items, sampled=False)
     data = data_hash_of(stream)
     earlier = _earlier_sample(folder, stream, config)
     if earlier is not None and earlier.data == data:
         return earlier
     before = () if earlier is None else earlier.sample.items
-    found = survey(stream, _seen_by_people(folder), {item.id for item in before})
-    for label, row in found.first_gold.items() if config.task.labels else ():
+    surveyed = survey(stream, _seen_by_people(folder), {item.id for item in before})
+    for label, row in surveyed.first_gold.items() if config.task.labels else ():
         # raises for one that is not in the label set; the sample no longer knows its row
         label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
-    known = (*found.sample.items, *found.found)
-    return RunTable(stream=stream, data=data, rows=found.rows, sample=found.sample, known=known)
+    known = (*surveyed.sample.items, *surveyed.found)
+    return RunTable(stream=stream, data=data, rows=surveyed.rows, sample=surveyed.sample, known=known)
 
 
 def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> RunTable | None:
@@ -98,14 +101,6 @@ def _seen_by_people(folder: RunFolder) -> Collection[str]:
     verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
     given = human_files.read_gold(folder.gold) if folder.gold.exists() else []
     return {one.id for rows in (human_files.read_drawn(folder.drawn), given, verdicts) for one in rows}
-
-
-def _hash_of(items: Sequence[Item]) -> str:
-    """Return a hash of ids and texts, in whatever order."""
-    found = blake2b(digest_size=16)
-    for item in sorted(items, key=lambda item: item.id):
-        found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
-    return found.hexdigest()
 
 
 def data_hash_of(stream: TableStream) -> str:

@@ -27,8 +27,8 @@ from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fit_process import FitProcess
 from pcs_annotator.runs.groups import given_or_detected
-from pcs_annotator.runs.labelling.judge_together import JudgeTogether
 from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
+from pcs_annotator.runs.labelling.recent_texts import JudgeTogether
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run

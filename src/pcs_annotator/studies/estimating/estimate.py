@@ -2,21 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
 
-from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.core.arrays import Array, Floats, Mask
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, as_known
+from pcs_annotator.core.result_names import probability_name
+from pcs_annotator.estimating.confusion import calibrated, levels
 from pcs_annotator.estimating.corrected import LabelRegression, Link
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
+from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating import answers
-from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of, restricted, study_of
+from pcs_annotator.studies.estimating import evidence as known
 from pcs_annotator.studies.estimating.groups import groups_of
-from pcs_annotator.studies.estimating.table import table_evidence
+from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.sources import name_in_memory
+from pcs_annotator.tables.table_files import gathered
+from pcs_annotator.tables.table_parts import open_parts, source_name
+from pcs_annotator.tables.tabular import place_or_table
 
 LEAST_PER_COEFFICIENT = 10
+MOST_LABELS = 200
+CHANCE = 1e-4  # gold rows that a random sample has more seldom than this were not drawn at random
+ROUNDING = 0.02
+_PREFIX = probability_name("")
 
 
 def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Estimated:
@@ -24,7 +38,7 @@ def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Esti
     recorded = Run.open(path)
     if recorded.config.task.kind == "number" and not (question.of or question.values or question.formula):
         question = replace(question, values={label: float(label) for label in recorded.config.task.labels})
-    found = answer(evidence_of(recorded, question.probability or None, question.columns), question)
+    found = answer(known.evidence_of(recorded, question.probability or None, question.columns), question)
     return replace(found, title=question.in_words(found.labels), data=data_name(recorded))
 
 
@@ -44,14 +58,14 @@ def data_name(recorded: Run) -> str:
     return str(recorded.start.get("data") or recorded.folder.path.name)
 
 
-def answer(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
+def answer(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question from what is known about labels."""
     return regress(evidence, question) if question.formula else shares(evidence, question)
 
 
-def shares(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
+def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Return the share of every label, or the mean of a numeric code, overall or by group, and differences."""
-    study = study_of(evidence, larger=question.larger, cluster=question.cluster, weight=question.weight)
+    study = known.study_of(evidence, larger=question.larger, cluster=question.cluster, weight=question.weight)
     groups = groups_of(evidence, study, question)
     larger = groups._replace(left=np.ones(len(groups.names)))
     lines, differences, bounded = [], [], question.values is None
@@ -110,7 +124,7 @@ def label_values(expression: str, labels: Sequence[str]) -> Floats:
     return np.array([float(label in parts) for label in labels])
 
 
-def regress(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
+def regress(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -> answers.Estimated:
     """Return the coefficients of a regression with the label as outcome or among the explanatory variables."""
     formula = parse_formula(question.formula)
     if unknown := formula.names - {*evidence.columns, *evidence.labels, LABEL}:
@@ -121,11 +135,11 @@ def regress(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answ
     data = FormulaData(_columns(evidence, formula), evidence.labels)
     _refuse_without_label(formula, data)
     rows = data.complete(formula, len(evidence.expected))
-    study = study_of(evidence, larger=True, cluster=question.cluster, weight=question.weight)
+    study = known.study_of(evidence, larger=True, cluster=question.cluster, weight=question.weight)
     notes = list(evidence.notes)
     if not rows.all():
         notes.append(f"{int((~rows).sum()):,} rows are left out, because a column of the formula is empty there")
-        study = restricted(study, rows)
+        study = known.restricted(study, rows)
     terms = data.coded(formula, rows)
     columns = [name for term in terms for name in term.names]
     link, outcome, equations = _outcome(formula.outcome, question.link, data, rows, evidence.labels)
@@ -148,7 +162,7 @@ def regress(evidence: LabelEvidence, question: answers.EstimateQuestion) -> answ
     )
 
 
-def _columns(evidence: LabelEvidence, formula: Formula) -> dict[str, Array]:
+def _columns(evidence: known.LabelEvidence, formula: Formula) -> dict[str, Array]:
     """Return the columns that a formula names; as texts if they are to be categories."""
     categories = {factor.name for factor in formula.factors if factor.function == "C"}
     present = [name for name in evidence.columns if name in formula.names]
@@ -195,4 +209,118 @@ def _refuse_few(gold_rows: int, coefficients: int) -> None:
         raise GoldError(
             f"{gold_rows} gold rows are too few for {coefficients} coefficients, which need {needed}: draw more with "
             "pcs gold, or leave out columns"
+        )
+
+
+def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[known.LabelEvidence, str]:
+    """Return what is known about the labels in a table, a file or a data frame, and how messages call it."""
+    if not question.label or not question.gold or question.label == question.gold:
+        raise ConfigError("a table needs --label COLUMN, machine labels, and --gold COLUMN, true labels of some rows")
+    table, columns, name = _read(source, question)
+    said, gold = (known.encoded_column(table, one, "", columns) for one in (question.label, question.gold))
+    machine = {*said.texts.tolist()} - {""}
+    spelled = [as_known(machine)(text) for text in gold.texts.tolist()]
+    given = {one.removeprefix(_PREFIX) for one in columns if one.startswith(_PREFIX)}
+    if question.confidence or not machine <= given:
+        given = set()
+    labels = tuple(sorted({*machine, *spelled, *given} - {""}))
+    if len(labels) > MOST_LABELS:
+        raise ConfigError(f"{name}: {question.label!r} and {question.gold!r} have {len(labels):,} labels: name others")
+    places = {label: place for place, label in enumerate(labels)}
+    labelled, truth = (
+        np.array([places.get(text, UNLABELLED) for text in texts], dtype=CODE)[column.codes]
+        for texts, column in ((said.texts.tolist(), said), (spelled, gold))
+    )
+    known.refuse_one_label(truth, labels)
+    kinds = [np.where(labelled < 0, len(labels), labelled).astype(np.intp)]
+    if question.confidence:
+        kinds.append(levels(_numbers(table, question.confidence, "confidences, higher where the machine is surer")))
+    sample, notes = _sample(table, truth, kinds, question)
+    if given:
+        expected = _probabilities(table, labels)
+        held_out = expected[sample.rows]
+        notes.append(f"probabilities are those of columns {_PREFIX}…: they must not be learned from these gold rows")
+    else:
+        nested = [kinds[0], *((len(labels) + 1) * level + kinds[0] for level in kinds[1:])]
+        expected, held_out = calibrated(nested, sample.rows, sample.truth, len(labels))
+    if never := sorted({*spelled} - machine - {""}):
+        notes.append(f"the machine never says {', '.join(map(repr, never))}, and gold rows do")
+    if silent := int((labelled < 0).sum()):
+        notes.append(f"{silent:,} rows have no machine label")
+    found = known.LabelEvidence(
+        labels=labels,
+        table=table,
+        columns=columns,
+        expected=expected,
+        held_out=held_out,
+        sample=sample,
+        notes=notes,
+        said=np.where(labelled < 0, expected.argmax(axis=1), labelled).astype(np.intp),
+    )
+    return found, name
+
+
+def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table, Sequence[str], str]:
+    """Return the columns of a table that are needed, the names of all, and its own."""
+    place = place_or_table(source)
+    if isinstance(place, pa.Table):
+        return place, place.column_names, name_in_memory(place)
+    files, contents = open_parts(place)
+    wanted = {*question.columns, question.probability}
+    schema = pa.schema([one for one in contents.schema if one.name in wanted or one.name.startswith(_PREFIX)])
+    batches = chain.from_iterable(file.batches(schema) for file in files)
+    name, packed = source_name(place), any(file.packed for file in files)
+    return gathered(batches, schema, name, packed=packed), contents.schema.names, name
+
+
+def _numbers(table: pa.Table, name: str, what: str) -> Floats:
+    known.encoded_column(table, name)
+    found = known.numbers_of(table, name)
+    if found is None:
+        raise TableError(f"column {name!r} must have numbers, {what}: correct it, or name another")
+    return found
+
+
+def _probabilities(table: pa.Table, labels: Sequence[str]) -> Floats:
+    """Return the user's probabilities; rows without any have the mean of the others."""
+    names = [probability_name(label) for label in labels]
+    none = np.zeros(len(table))
+    found = [_numbers(table, name, "probabilities") if name in table.column_names else none for name in names]
+    expected = np.stack(found, axis=1)
+    total, silent = expected.sum(axis=1), np.isnan(expected).any(axis=1)
+    odd = ~silent & ((np.abs(total - 1) > ROUNDING) | (expected < 0).any(axis=1))
+    if odd.any() or silent.all():
+        row = int(odd.argmax())
+        raise TableError(
+            f"row {row + 1}: the probabilities in {', '.join(names)} add up to {total[row]:.3g}, or one is negative: "
+            "correct them, or rename the columns, so that --label alone counts"
+        )
+    expected[silent] = expected[~silent].mean(axis=0)
+    return expected
+
+
+def _sample(
+    table: pa.Table, truth: Codes, kinds: Sequence[Integers], question: answers.EstimateQuestion
+) -> tuple[Sample, list[str]]:
+    """Return the gold rows and how they were drawn: as a column says, or assumed to be a simple random sample."""
+    if question.probability:
+        return known.designed(table, truth, question.probability)
+    rows = np.flatnonzero(truth != UNLABELLED)
+    known.refuse_few(len(rows), 0)
+    for kind, where in zip(kinds, ("with some machine label", "of some confidence"), strict=False):
+        _refuse_chosen(kind, rows, where)
+    assumed = f"{len(rows):,} gold rows are assumed to be a simple random sample of the rows; if not: --probability"
+    return Sample.simple(rows, truth[rows], len(truth)), [assumed]
+
+
+def _refuse_chosen(kind: Integers, rows: Integers, where: str) -> None:
+    """Raise if some kind of rows has far more or far fewer gold rows than a random sample would."""
+    drawn, share = np.bincount(kind[rows], minlength=kind.max() + 1), np.bincount(kind) / len(kind)
+    tail = np.minimum(bdtr(drawn, len(rows), share), bdtrc(drawn - 1, len(rows), share))
+    if (tail * len(share) < CHANCE).any():
+        worst = int(tail.argmin())
+        raise GoldError(
+            f"the gold rows are not a random sample: they are too often or too seldom rows {where} "
+            f"({drawn[worst]:,} where {len(rows) * share[worst]:,.0f} were to be expected). Give --probability COLUMN, "
+            "how probable it was that each got gold, or label rows drawn at random"
         )

@@ -268,21 +268,17 @@ def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[st
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
     cells = cells_of(table, column, " of probabilities")
-    probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
+    probability = np.array([_number(cells[row]) for row in rows.tolist()])
+    if (odd := ~((probability > 0) & (probability <= 1))).any():
+        row = rows[odd][0]
+        raise TableError(
+            f"row {row + 1}, column {column!r}: {cells[row]!r} is not a probability above 0 and up to 1: every gold "
+            "row needs the probability with which it was drawn"
+        )
     refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
     return sample, [f"the probability of gold rows is that in column {column!r}"]
-
-
-def _probability(cell: str, row: int, column: str) -> float:
-    value = _number(cell)
-    if not 0 < value <= 1:
-        raise TableError(
-            f"row {row + 1}, column {column!r}: {cell!r} is not a probability above 0 and up to 1: every gold "
-            "row needs the probability with which it was drawn"
-        )
-    return value
 
 
 def refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
@@ -309,7 +305,12 @@ def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str, weight: str
     clusters = None
     if cluster:
         clusters = evidence.column(cluster).codes.astype(np.intp)
-        _refuse_few_clusters(len({*clusters[evidence.sample.rows].tolist()}), cluster)
+        count = len({*clusters[evidence.sample.rows].tolist()})
+        if count < LEAST_CLUSTERS:
+            raise GoldError(
+                f"the gold rows are from {count} groups of {cluster!r}, and errors that rows have in common need "
+                f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
+            )
     return Study(
         expected=evidence.expected,
         held_out=evidence.held_out,
@@ -319,14 +320,6 @@ def study_of(evidence: LabelEvidence, *, larger: bool, cluster: str, weight: str
         said=evidence.said,
         size=weights_of(evidence.table, weight) if weight else None,
     )
-
-
-def _refuse_few_clusters(count: int, column: str) -> None:
-    if count < LEAST_CLUSTERS:
-        raise GoldError(
-            f"the gold rows are from {count} groups of {column!r}, and errors that rows have in common need "
-            f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
-        )
 
 
 def restricted(study: Study, rows: Mask) -> Study:

@@ -96,8 +96,12 @@ def rows_for_goals(
     pilot: Pilot, foretold: Foretold, goal: GoldGoal, labels: Sequence[str], groups: tuple[Mask, Mask] | None
 ) -> tuple[dict[Goal, dict[str, int | None]], int | None]:
     """Return goal → way of drawing → gold rows, and how many rows people label in all for a finished table."""
+    from scipy.special import ndtri
+
     promise, rows = Promise(max_error=goal.max_error, certainty=goal.certainty), len(pilot.confidence)
-    error, in_all = goal.difference / (NORMAL + _quantile(goal.power)), None
+    if not 0.5 <= goal.power < 1:
+        raise ConfigError(f"the power is {goal.power:g}, must be at least .5 and below 1")
+    error, in_all = goal.difference / (NORMAL + float(ndtri(goal.power))), None
     # a regression is about more than these rows, which are a sample themselves
     slope = np.sqrt(max(error**2 - foretold.error(1, "gold only") ** 2 / rows, 0.0))
     means: dict[Goal, Callable[[Design], int | None]] = {
@@ -226,11 +230,3 @@ def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:
         raise ConfigError(f"column {by!r} has {len(names)} groups, and a difference needs two")
     first, second = names[np.argsort(-counts, kind="stable")[:2]].tolist()
     return cells == first, cells == second
-
-
-def _quantile(power: float) -> float:
-    from scipy.special import ndtri
-
-    if not 0.5 <= power < 1:
-        raise ConfigError(f"the power is {power:g}, must be at least .5 and below 1")
-    return float(ndtri(power))

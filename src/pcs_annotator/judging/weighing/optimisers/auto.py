@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -57,7 +57,8 @@ class Auto:
         a full choice inside every fold, with a thirtieth of the fits: see `docs/design/fitting.md`.
         """
         fits = [self._fits(name, votes, gold, splits) for name in self._names(votes)]
-        losses = np.array([np.mean([_row_losses(fit, gold) for fit in own], axis=0) for own in fits])
+        right = [[fit.probabilities[np.arange(len(gold)), gold] for fit in own] for own in fits]
+        losses = np.array([-np.log(np.maximum(own, MIN_PROBABILITY)).mean(axis=0) for own in right])
         results = []
         for turn, own in enumerate(zip(*fits, strict=True)):
             fold = splits.fold_of(gold, turn)
@@ -69,7 +70,3 @@ class Auto:
     @staticmethod
     def _fits(name: str, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
         return cross_fits(optimisers.create(name), votes, gold, splits)
-
-
-def _row_losses(fit: CrossFit, gold: Codes) -> Floats:
-    return -np.log(np.maximum(fit.probabilities[np.arange(len(gold)), gold], MIN_PROBABILITY))
