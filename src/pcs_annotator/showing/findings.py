@@ -48,21 +48,18 @@ def _flips(facts: Facts) -> Iterator[Flag]:
     for one in flip_matrices(facts.votes):
         if one.flips.pairs and exact_interval(one.flips.changed, one.flips.pairs).low > MANY_FLIPS:
             often[one.annotator].append(one)
-    if not often:
-        return
-    detail = (
-        f"{'; '.join(_worst(model, found) for model, found in often.items())}: these labels depend on how the question "
-        "is put; say in the instruction how labels differ, use a better model, or leave out a relation that changes "
-        "what the text means (pcs relations try)"
-    )
-    yield Flag("label flips", detail)
-
-
-def _worst(model: str, found: Sequence[FlipMatrix]) -> str:
-    worst = max(found, key=lambda one: one.flips.changed / one.flips.pairs)
-    pairs, changed = worst.flips
-    more = f" (as well as under {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}"
+    said = []
+    for model, found in often.items():
+        worst = max(found, key=lambda one: one.flips.changed / one.flips.pairs)
+        pairs, changed = worst.flips
+        more = f" (as well as under {len(found) - 1} more)" if len(found) > 1 else ""
+        said.append(f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}")
+    if said:
+        detail = (
+            f"{'; '.join(said)}: these labels depend on how the question is put; say in the instruction how labels "
+            "differ, use a better model, or leave out a relation that changes what the text means (pcs relations try)"
+        )
+        yield Flag("label flips", detail)
 
 
 def _disagreeing(facts: Facts) -> Iterator[Flag]:

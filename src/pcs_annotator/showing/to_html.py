@@ -117,11 +117,6 @@ def _group(block: blocks.Group) -> Markup:
     return tag("div", heading, html_of(*block.blocks), class_=block.kind or None)
 
 
-def _folded(block: blocks.Folded) -> Markup:
-    summary = tag("summary", inline(block.summary))
-    return tag("details", summary, html_of(*block.blocks), class_="numbers")
-
-
 def _pairs(block: blocks.KeyValues) -> Markup:
     pairs = [tag("div", tag("dt", name), tag("dd", inline(value))) for name, value in block.pairs]
     return tag("dl", *pairs, class_=block.kind or None)
@@ -198,7 +193,9 @@ _AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
     blocks.Paragraph: lambda block: sentence(inline(block.words), kind=block.kind or None),
     blocks.Section: lambda block: markup.section(block.name, block.title, html_of(*block.blocks)),
     blocks.Group: _group,
-    blocks.Folded: _folded,
+    blocks.Folded: lambda block: tag(
+        "details", tag("summary", inline(block.summary)), html_of(*block.blocks), class_="numbers"
+    ),
     blocks.Bullets: lambda block: tag(
         "ul", *(tag("li", inline(one)) for one in block.items), class_=block.kind or None
     ),

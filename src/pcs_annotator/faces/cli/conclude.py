@@ -159,8 +159,15 @@ question_options = options.with_options(
 
 def question_of(given: dict[str, Any]) -> EstimateQuestion:
     """Return what the options say."""
+    values: dict[str, float] = {}
+    for one in given["values"]:
+        label, _, number = one.rpartition("=")
+        try:
+            values[label] = float(number)
+        except ValueError:
+            raise ConfigError(f"--values {one}: must be LABEL=NUMBER, such as positive=1") from None
     usual = {"every": given["every"] or "", "p_adjust": given["p_adjust"] or "holm"}
-    return EstimateQuestion(**{**given, **usual, "values": _numbers(given["values"])})
+    return EstimateQuestion(**{**given, **usual, "values": values or None})
 
 
 class EstimateCommand(options.ManyOptions):
@@ -231,17 +238,6 @@ def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Wo
         yield "files", str(out)
     if following:
         yield "next", b.strong(join(following))
-
-
-def _numbers(given: tuple[str, ...]) -> dict[str, float] | None:
-    found = {}
-    for one in given:
-        label, _, number = one.rpartition("=")
-        try:
-            found[label] = float(number)
-        except ValueError:
-            raise ConfigError(f"--values {one}: must be LABEL=NUMBER, such as positive=1") from None
-    return found or None
 
 
 @click.command("robust")

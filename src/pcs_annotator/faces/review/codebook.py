@@ -40,23 +40,23 @@ def save_form(review: CodebookReview, given: Given, form: Mapping[str, str]) -> 
 def form_view(shown: Shown, visit: Visit) -> Markup:
     """Return a text, and a form with all its variables."""
     asked = [one for one in shown.variables if one.asked]
+    known = tag("span", "has a gold label or a verdict already", class_="quiet")
     save = tag("button", tag("kbd", "↵"), "Save", id="save", class_="strong", aria_keyshortcuts="Enter")
     form = verdict_form(
         shown,
         visit,
         tag("input", type="hidden", name_="asked", value="|".join(one.name for one in asked)),
         *(_variable(one, visit.reviewer) for one in asked),
-        *(_known(one) for one in shown.variables if not one.asked),
+        *(
+            tag("p", tag("b", user_text(one.name)), " ", known, class_="known")
+            for one in shown.variables
+            if not one.asked
+        ),
         tag("div", save, *buttons_view(None), class_="beside"),
         aria_label="Verdicts",
         class_="verdicts",
     )
     return tag("div", text_view(shown, visit), form, class_="card both")
-
-
-def _known(one: ShownVariable) -> Markup:
-    said = tag("span", "has a gold label or a verdict already", class_="quiet")
-    return tag("p", tag("b", user_text(one.name)), " ", said, class_="known")
 
 
 def _variable(one: ShownVariable, reviewer: str) -> Markup:

@@ -28,7 +28,7 @@ from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.tables.label_studio import Interface, prediction
+from pcs_annotator.tables.label_studio import prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
@@ -239,8 +239,10 @@ class App:
             raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         found = await self._label(texts, self._service) if texts else []
-        version = found[0].version if found else self._service.version
-        results = [_label_studio_prediction(one, names) for one in found]
+        version, results = found[0].version if found else self._service.version, []
+        for one in found:  # a text without a label gets a prediction without a result
+            known = None if one.outcome is None else prediction(one.outcome.for_people, one.version, names)
+            results.append(known or {"model_version": one.version, "score": 0.0, "result": []})
         return Json({"results": results, "model_version": version})
 
     async def setup(self, request: Request) -> Response:
@@ -281,12 +283,6 @@ def _item(one: Classified) -> dict[str, Any]:
         return {**item, "error": why and why._asdict()}
     more = {name.removeprefix("pcs_"): value for name, value in outcome.details.items()}
     return {**item, **more, **({"label_set": outcome.label_set} if outcome.label_set else {})}
-
-
-def _label_studio_prediction(found: Classified, names: Interface) -> dict[str, Any]:
-    """Return a label as Label Studio shows it; for a text without one, a prediction without a result."""
-    known = None if found.outcome is None else prediction(found.outcome.for_people, found.version, names)
-    return known or {"model_version": found.version, "score": 0.0, "result": []}
 
 
 @asynccontextmanager
