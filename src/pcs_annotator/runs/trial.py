@@ -72,8 +72,8 @@ def _chosen(found: Mapping[str, Sequence[tuple[Floats, Floats]]], where: str, pr
     lost = [name for name, some in found.items() if loses(np.sum([against for _, against in some], axis=0))]
     worst = lost or [min(shares, key=lambda name: float(shares[name][0]))]
     listed = series([_in_words(name, shares) for name in worst])
-    why = f"one call is worse for {listed}" if lost else f"no variable loses more than chance explains ({listed})"
-    said = f"{'separately' if lost else 'together'}: {where}, {why}; one call takes {price}"
+    why = f"no variable loses more than chance explains ({listed}); one call takes {price}"
+    said = f"separately: {where}, one call is worse for {listed}" if lost else f"together: {where}, {why}"
     figures = {name: [*map(float, some[~np.isnan(some)])] for name, some in shares.items()}
     return {"together": not lost, "said": said, "variables": figures}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.whole_sets import SetResult, WholeSets
 from pcs_annotator.runs.certificate_text import what_is_promised, words_of
@@ -100,6 +100,9 @@ def in_words(judged: Mapping[str, Judged]) -> str:
     holding = {name: one for name, one in certificates.items() if one is not None and one.holds}
     sets = [name for name in holding if isinstance(judged[name], SetResult)]
     said = [what_is_promised(one) for name, one in holding.items() if name not in sets][:1]
-    said += [words_of(holding[name].promise, f"whole sets of {name}") for name in sets]
+    if said and sets:
+        said.append(f"likewise of whole sets of {series(sets)}")
+    elif sets:
+        said.append(words_of(holding[sets[0]].promise, f"whole sets of {series(sets)}"))
     without = [name for name in certificates if name not in holding]
     return "; ".join(said + [f"no promise for {', '.join(without)}"] * bool(said and without)) or "nothing is promised"
