@@ -122,7 +122,11 @@ class FormulaData:
         for place, term in enumerate(formula.terms):
             # without an intercept, the first categories are all told apart
             parts.append(self._term(term, rows, all_levels=not formula.intercept and place == 0))
-        _refuse_constant(parts, formula.intercept)
+        for part in parts[1:] if formula.intercept else parts:
+            values = part.values
+            if values.shape[2] == 0 or (len(values) > 1 and (np.ptp(values, axis=0) == 0).all(axis=0).any()):
+                names = ", ".join(part.names) or "a column"
+                raise UndefinedMetric(f"{names} of the formula is the same in all rows: leave it out")
         return parts
 
     def numbers(self, factor: Factor, rows: Mask) -> Floats:
@@ -193,11 +197,3 @@ def as_numbers(cells: Array) -> Floats | None:
     except ValueError:
         return None
     return None if np.isnan(found).all() or np.isinf(found).any() else found
-
-
-def _refuse_constant(parts: Sequence[Coded], intercept: bool) -> None:
-    for part in parts[1:] if intercept else parts:
-        if part.values.shape[2] == 0 or (len(part.values) > 1 and (np.ptp(part.values, axis=0) == 0).all(axis=0).any()):
-            raise UndefinedMetric(
-                f"{', '.join(part.names) or 'a column'} of the formula is the same in all rows: leave it out"
-            )

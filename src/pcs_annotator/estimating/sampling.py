@@ -79,17 +79,13 @@ class Sample:
     @property
     def unscaled(self) -> Floats:
         """Weights before they are made to add up to 1; sums with them estimate those over all rows without bias."""
-        return self._own + self._later
+        counts = self._counts
+        later = counts[::-1].cumsum()[::-1] - counts  # how much later rounds count, in which the row is known
+        return self._own + later[self.round]
 
     @property
     def _own(self) -> Floats:
         return self._counts[self.round] / self.probability
-
-    @property
-    def _later(self) -> Floats:
-        """Return how much later rounds count, in which the row is known."""
-        counts = self._counts
-        return (counts[::-1].cumsum()[::-1] - counts)[self.round]
 
     @property
     def _counts(self) -> Floats:

@@ -14,29 +14,25 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.nearest import recall_of
-from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.relations.language import LIMITS
 from pcs_annotator.relations.languages import MANY
+from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.resolve_config import asked_alone, task_of
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import tables
 
 __all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
-ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,19 +238,3 @@ class RunResult(Frame):
             if one.status in kinds:
                 kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
         return {**kinds, "unreadable": self.unreadable}
-
-
-def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
-    """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
-    task, labels = config.task, {label.casefold(): label for label in config.task.labels}
-    if not asked_alone(task) or task.kind == "number":
-        return ""
-    rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
-    asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"
-    if not rows:
-        return f"{asked}; gold rows would tell how often the right one is among them."
-    share = recall_of(task_of(config), *zip(*rows.values(), strict=True))
-    low, high = exact_interval(round(share * len(rows)), len(rows)).rounded(2)
-    among = f"the right one is among them for {share:.0%} of {len(rows):,} gold rows [{low:.0%}, {high:.0%}]"
-    remedy = "" if low >= ENOUGH else "; say what labels mean, label more rows before the run, or set more candidates"
-    return f"{asked}: {among}, and no more labels can be right{remedy}."

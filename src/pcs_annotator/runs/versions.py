@@ -81,28 +81,28 @@ def version_of(folder: RunFolder, number: int) -> RunFolder:
 def list_versions(folder: RunFolder) -> list[Version]:
     """Return all versions, oldest first."""
     _keep_earlier(folder)
-    in_use, found = number_in_use(folder), []
-    for number in numbers(folder):
-        at = folder.at(number)
-        with expecting(at.model, REMEDY):
-            values, figures = read_json(at.model, REMEDY), read_json(at.evaluation, REMEDY)["figures"]
-            certificate = values["certificate"]
-            version = Version(
-                number=number,
-                made=values["made"],
-                gold_rows=values["weights"]["diagnostics"]["gold_rows"],
-                accuracy=figures[0]["accuracy"]["value"] if figures else None,
-                accepted=None if certificate is None else certificate["accepted_share"],
-                fit_id=values["fit_id"],
-                in_use=number == in_use,
-            )
-            found.append(version)
-    return found
+    in_use = number_in_use(folder)
+    return [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
 
 
 def number_in_use(folder: RunFolder) -> int:
     """Return the number of the version in use; 0 before the first fit."""
     return int(read_json(folder.model).get("number", 1)) if folder.model.exists() else 0
+
+
+def _summary(at: RunFolder, number: int, in_use: int) -> Version:
+    with expecting(at.model, REMEDY):
+        values, figures = read_json(at.model, REMEDY), read_json(at.evaluation, REMEDY)["figures"]
+        certificate = values["certificate"]
+        return Version(
+            number=number,
+            made=values["made"],
+            gold_rows=values["weights"]["diagnostics"]["gold_rows"],
+            accuracy=figures[0]["accuracy"]["value"] if figures else None,
+            accepted=None if certificate is None else certificate["accepted_share"],
+            fit_id=values["fit_id"],
+            in_use=number == in_use,
+        )
 
 
 def take_version(folder: RunFolder, number: int) -> None:

@@ -282,12 +282,16 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
     counts = np.bincount(trial.gold, minlength=len(trial.labels))
     present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < rows][:MANY_LABELS]
+    steps = steps_of(trial.judged)
+    kept = _kept(len(steps.rows))
+    seen, wrong = steps.rows[kept], steps.wrong[kept]
+    low, high = np.array([metrics.exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
     return Curves(
         rows=rows,
         raw=_rounded_bins(metrics.reliability(trial.scores, trial.gold, bins)),
         calibrated=_rounded_bins(metrics.reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
         roc=[_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)],
-        risk=_risk(trial),
+        risk=Risk(*(_rounded(values) for values in (seen / rows, wrong / seen, low, high))),
     )
 
 
@@ -307,14 +311,6 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     false_alarms = np.append(0.0, np.cumsum(~positive[order])[ends] / (~positive).sum())
     kept = _kept(len(hits))
     return roc._replace(false_alarms=_rounded(false_alarms[kept]), hits=_rounded(hits[kept]))
-
-
-def _risk(trial: Trial) -> Risk:
-    steps = steps_of(trial.judged)
-    kept = _kept(len(steps.rows))
-    seen, wrong = steps.rows[kept], steps.wrong[kept]
-    low, high = np.array([metrics.exact_interval(*pair) for pair in zip(wrong.tolist(), seen.tolist(), strict=True)]).T
-    return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
 
 
 def _kept(points: int) -> Integers:
