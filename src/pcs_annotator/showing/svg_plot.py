@@ -116,7 +116,11 @@ class Plot:
         )
 
     def _body(self) -> Markup:
-        return joined(*_axes(self.axes), *self.parts, *_legend(self.legend))
+        legend = []
+        for place, entry in enumerate(self.legend):
+            y = LEGEND_TOP + place * LEGEND_ROW
+            legend += [_sample(entry, y), words(entry.text, LEFT, y + 4, "key")]
+        return joined(*_axes(self.axes), *self.parts, *legend)
 
 
 def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Markup:
@@ -174,14 +178,6 @@ def _axes(axes: Axes) -> list[Markup]:
         place, _ = axes.at(tick, y.low)
         parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
         parts.append(words(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
-    return parts
-
-
-def _legend(entries: Sequence[LegendEntry]) -> list[Markup]:
-    parts = []
-    for place, entry in enumerate(entries):
-        y = LEGEND_TOP + place * LEGEND_ROW
-        parts += [_sample(entry, y), words(entry.text, LEFT, y + 4, "key")]
     return parts
 
 

@@ -167,25 +167,22 @@ class _Printer:
         self._gap()
         margin = max(len(asked) for asked, _ in block.lines) + GAP
         for asked, words in block.lines:
-            name = Text(asked.ljust(margin), "dim")
-            if asked in COPIED:
-                self.console.print(Text.assemble(name, styled(words)), soft_wrap=True)
-                continue
-            for part in lines_of(styled(words), self.console, self.console.width - margin):
-                self.console.print(Text.assemble(name, part), soft_wrap=True)
-                name = Text(" " * margin)
-        self._fresh = False
+            self._hanging(Text(asked.ljust(margin), "dim"), words, whole=asked in COPIED)
 
     def _bullets(self, block: blocks.Bullets) -> None:
         for place, item in enumerate(block.items):
             if block.kind == "spoken":
                 self._print(styled(item), "" if place else "bold")
             else:
-                mark = Text(BULLET)
-                for part in lines_of(styled(item), self.console, self.console.width - len(BULLET)):
-                    self.console.print(Text.assemble(mark, part), soft_wrap=True)
-                    mark = Text(" " * len(BULLET))
-                self._fresh = False
+                self._hanging(Text(BULLET), item)
+
+    def _hanging(self, mark: Text, words: blocks.Words, *, whole: bool = False) -> None:
+        """Print words after a mark, with their further lines below the first; `whole` as for a paragraph."""
+        text, width = styled(words), self.console.width - len(mark)
+        for part in [text] if whole else lines_of(text, self.console, width):
+            self.console.print(Text.assemble(mark, part), soft_wrap=True)
+            mark = Text(" " * len(mark))
+        self._fresh = False
 
 
 class _Layout:

@@ -167,7 +167,9 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, request_id: str) -> Response | None:
         """Return the answer to a request that does not reach the app; None if it does."""
-        if not self._addressed(headers):
+        hosts, names = headers.getlist("host"), self._rules.names
+        # a page that resolves its own name to us must not ask
+        if len(hosts) != 1 or (names and host_name(hosts[0]) not in names):
             return error_response(
                 403, "this server has another name: use the address that it printed, or allow the name", request_id
             )
@@ -180,11 +182,6 @@ class Guard:
         if length.isascii() and length.isdigit() and int(length) > most:
             return error_response(413, _too_large(most), request_id)
         return None
-
-    def _addressed(self, headers: Headers) -> bool:
-        """Return whether a request names this server: otherwise a page that resolves its own name to us may ask."""
-        given = headers.getlist("host")
-        return len(given) == 1 and (not self._rules.names or host_name(given[0]) in self._rules.names)
 
     def _same_origin(self, headers: Headers) -> bool:
         """Return whether a request comes from our own page, or from no page at all."""

@@ -59,27 +59,21 @@ def calibration(found: Curves) -> b.Group:
 
 
 def separation(found: Curves) -> b.Folded:
-    """Return how well each label is told from the others."""
-    return b.Folded(
-        "ROC, and class AUROC per label", [b.Group([roc_chart(found), b.Group(_ranking(found))], kind="pair")]
-    )
-
-
-def _ranking(curves: Curves) -> list[b.Block]:
-    """Return each label's AUROC with its interval, the rarest labels folded away."""
-    low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
+    """Return how well each label is told from the others, by its AUROC; the rarest labels are folded away."""
+    low = max(0.0, min(roc.auroc.interval.low for roc in found.roc) - 0.02)
     axis = b.Column(f"{number(low)} to 1", "chart axis")
     columns = [b.Column("Label"), *b.numbers("AUROC"), axis, b.Column("95 %", "number quiet"), *b.numbers("n")]
     rows: list[b.Row] = []
-    for roc in curves.roc:
+    for roc in found.roc:
         value, ends, n = roc.auroc
         rows.append([b.name(roc.label), value, b.Spot(value, ends, low, 1.0), interval(ends), n])
     rest = rows[MOST_LISTED:]
-    return [
+    ranking = [
         b.Table(columns=columns, rows=rows[:MOST_LISTED]),
         b.Folded(counted(len(rest), "rarer label"), [b.Table(columns=columns, rows=rest)]) if rest else None,
         b.note("Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean."),
     ]
+    return b.Folded("ROC, and class AUROC per label", [b.Group([roc_chart(found), b.Group(ranking)], kind="pair")])
 
 
 def reliability_diagram(curves: Curves) -> Plot:

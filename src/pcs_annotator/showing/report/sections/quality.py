@@ -17,7 +17,7 @@ from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import DASH, SHOWN, count, interval, number, percent, signed
+from pcs_annotator.showing.formats import SHOWN, count, interval, number, percent, signed
 from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
 from pcs_annotator.showing.report.view import View
 
@@ -271,16 +271,11 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
         first, *rest = [cell_of(one.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if one.graded else "no"] if graded else []
         spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
-        rows.append([_name(one, optimiser), first, spot, *rest, _questions(one), *needs, one.auroc.n])
+        whole = one.questions is None or round(one.questions, 1).is_integer()  # else some texts were asked fewer
+        asked = number(one.questions, 0 if whole else 1)
+        rows.append([_name(one, optimiser), first, spot, *rest, asked, *needs, one.auroc.n])
     axis = b.Column(f"{number(low)} to {number(high)}", "chart axis")
     return b.Table(columns=[b.Column("Method"), auroc, axis, *others, *more], rows=rows, kind="figures")
-
-
-def _questions(one: Any) -> str:
-    """Return the questions per text, with a decimal only if some texts were asked fewer."""
-    if one.questions is None:
-        return DASH
-    return number(one.questions, 0 if round(one.questions, 1).is_integer() else 1)
 
 
 def _name(one: Any, optimiser: str) -> b.Styled:
