@@ -44,7 +44,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     return b.Answer(
         [
             labelled(counts),
-            quality(learned),
+            quality(learned, counts),
             usable(learned.model, counts),
             *would_help(result.facts),
             *look_at([*unanswered(result.tally.failed), *found, *notes]),
@@ -97,11 +97,13 @@ def labelled(counts: Counts) -> Line:
     return "labelled", "; ".join(said)
 
 
-def quality(learned: Learned) -> Line:
+def quality(learned: Learned, counts: Counts) -> Line:
     """Return the accuracy with its interval, of numbers how far they are off, or why that is unknown."""
     if learned.against_gold is not None and (off := learned.against_gold.figures.get("error")):
         ends = f"95 % interval {off.interval.low:.3g} to {off.interval.high:.3g}; {counted(off.n, 'gold row')}"
         return "quality", f"numbers are off by {off.value:.3g} on average ({ends})"
+    if not counts.labels:  # the texts of gold rows may tell their labels, but no row has one
+        return "quality", "unknown: no row has a label"
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
     found = learned.figures[0].accuracy

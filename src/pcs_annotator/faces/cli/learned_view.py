@@ -115,7 +115,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
         b.Answer(
             [
                 answer.labelled(counts),
-                answer.quality(fitted.learned),
+                answer.quality(fitted.learned, counts),
                 answer.usable(fitted.learned.model, counts),
                 *answer.would_help(fitted.facts),
                 *answer.look_at([*found, *notes]),

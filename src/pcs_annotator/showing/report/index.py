@@ -63,8 +63,11 @@ def write_index(
 
 def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:
     """Return how many labels of every part, or whole sets, are right, with the interval, where that is known."""
-    known = {name: one.model.accuracy for name, one in results.items() if isinstance(one, SetResult)}
-    runs = {name: one.learned.figures for name, one in results.items() if isinstance(one, RunResult)}
+    sets = {name: one for name, one in results.items() if isinstance(one, SetResult) and any(one.confidence)}
+    known = {name: one.model.accuracy for name, one in sets.items()}
+    runs = {
+        name: one.learned.figures for name, one in results.items() if isinstance(one, RunResult) and one.counts.labels
+    }
     known |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
     return {
         name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
