@@ -133,11 +133,12 @@ def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | 
         return [source]
     said = said[: _LONGEST_BESIDE + 4 * len(source)]
     about = SourceText(source)
-    turn = structure.first_turn(said, source)
-    refused = _refusal(turn, source) if turn else Refused(NOTHING_WRITTEN)
-    if refused is not None or structure.is_json(turn, source):
-        return refused or Refused(NO_REWRITE)
-    found = list(dict.fromkeys(_versions(turn, about)))
+    turns = structure.own_turns(said, source)
+    refusals = (_refusal(turn, source) for turn in turns)
+    refused = next((refusal for refusal in refusals if refusal), None) if turns else Refused(NOTHING_WRITTEN)
+    if refused is not None:
+        return refused
+    found = list(dict.fromkeys(version for turn in turns for version in _versions(turn, about)))
     # A reply that repeats the text gives the rewrite, too.
     versions = [version for version in found if not about.is_same(version)] or found
     refused = _refusal(versions[0], source) if versions else Refused(NOTHING_WRITTEN)
@@ -157,7 +158,7 @@ def _refusal(text: str, source: str) -> Refused | None:
 
 
 def _says_not_applicable(text: str) -> bool:
-    return "NOT APPLICABLE" in text or _NOT_APPLICABLE.match(text) is not None
+    return structure.NOTHING in text or _NOT_APPLICABLE.match(text) is not None
 
 
 def _versions(text: str, about: SourceText) -> list[str]:
@@ -186,7 +187,7 @@ def _pieces(text: str, about: SourceText) -> Iterator[str]:
     pending = [text]
     while pending:
         text = pending.pop(0)
-        found = (read(text, about.text) for read in (structure.in_fences, structure.in_tags))
+        found = (read(text, about.text) for read in (structure.in_json, structure.in_fences, structure.in_tags))
         inside = next((texts for texts in found if texts is not None), None)
         if inside is not None:
             pending[:0] = inside
