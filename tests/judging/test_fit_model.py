@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, run_trial, unseen_labels
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
@@ -152,6 +152,17 @@ def test_rows_that_were_not_drawn_at_random_support_no_promise_but_are_learned_f
     no_random_row = sampled(votes, gold, np.zeros(100, dtype=np.bool_))
     assert "drawn at random" in reason_of(no_random_row)
     assert no_random_row.calibrator is not None
+
+
+def test_gold_rows_that_no_model_answered_support_no_promise() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=120)
+    codes = votes.codes.copy()
+    codes[:20] = ABSTAINED
+    model = quiet_learn(replace(votes, codes=codes), [*gold])
+    assert model.certificate is not None
+    assert (model.certificate.holds, model.certificate.gold_rows, model.gold_rows) == (True, 100, 120)
+    codes[:] = ABSTAINED
+    assert reason_of(quiet_learn(replace(votes, codes=codes), [*gold])).startswith("no gold row has a label")
 
 
 def test_the_order_of_rows_does_not_change_which_count_as_drawn() -> None:

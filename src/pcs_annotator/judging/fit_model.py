@@ -162,10 +162,11 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     model = replace(model, profile=profile(shown, judged.scores, judged.best))
     if how.promise is not None:
         at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
-        at_random = at_random[positions_of(rows.ids, votes.ids, "item")]
-        trial = trial and trial._replace(near=how.promise.near, at_random=at_random)
+        # a row without a label is never accepted, so it says nothing about accepted ones
+        usable = (at_random & ~model.unlabelled(shown))[positions_of(rows.ids, votes.ids, "item")]
+        trial = trial and trial._replace(near=how.promise.near, at_random=usable)
         table_of = partial(_table, model, shown, judged, gold, how.promise)
-        certificate = _certificate(trial, rows, truth, at_random, how, table_of)
+        certificate = _certificate(trial, rows, truth, usable, how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
         groups = profiles(shown, judged.scores, judged.best, promised)
         model = replace(model, certificate=replace(certificate, fingerprint=known), profiles=groups)
@@ -261,27 +262,26 @@ def _table(  # what is known about the rows, one argument each
 
 
 def _certificate(  # what is known about the rows, one argument each
-    trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning, table_of: partial[Judged | None]
+    trial: Trial | None, rows: Votes, gold: Codes, usable: Mask, how: Learning, table_of: partial[Judged | None]
 ) -> Certificate:
     promise = how.promise
     assert promise is not None
-    usable = int(at_random.sum())
     why = _no_confidence(rows, gold, usable, how)
     if trial is None or why:
-        return no_promise(promise, usable, why)
+        return no_promise(promise, int(usable.sum()), why)
     upper = []  # the same rows as judged at the levels of a tree
     for level in range(how.shape.levels - 1, 0, -1):
         above, (labels, codes) = trial.judged_at(level), trial.shape.at(level, trial.labels)
-        upper.append(Level(above._replace(best=codes[above.best]).take(at_random), labels))
-    judged, names = trial.judged.take(at_random), rows.labels
+        upper.append(Level(above._replace(best=codes[above.best]).take(usable), labels))
+    judged, names = trial.judged.take(usable), rows.labels
     if promise.by:
-        names, groups = rows.take(at_random).coded_groups()
+        names, groups = rows.take(usable).coded_groups()
         judged = judged._replace(best=groups)
     found = certify(judged, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
-    return replace(found, split=_split(len(gold), usable, how.splits))
+    return replace(found, split=_split(len(gold), int(usable.sum()), how.splits))
 
 
-def _no_confidence(rows: Votes, gold: Codes, usable: int, how: Learning) -> str:
+def _no_confidence(rows: Votes, gold: Codes, usable: Mask, how: Learning) -> str:
     """Return why no promise is possible, whatever the tests would show; empty when one is."""
     assert how.promise is not None
     if how.refused or how.spent >= how.promise.delta:
@@ -294,11 +294,9 @@ def _no_confidence(rows: Votes, gold: Codes, usable: int, how: Learning) -> str:
         return f"all {len(gold)} gold rows say {rows.labels[gold[0]]!r}: label rows of another class too"
     if how.splits.calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"
-    if not usable:
-        return (
-            "no gold row was drawn at random, and chosen rows are easier or harder than others: label random rows too"
-        )
-    return ""
+    chosen = "no gold row was drawn at random, and chosen rows are easier or harder than others: label random rows too"
+    unusable = "no gold row has a label: look at the models' answers" if rows.silent.all() else chosen
+    return "" if usable.any() else unusable
 
 
 def _split(rows: int, usable: int, splits: Splits) -> str:
