@@ -175,7 +175,7 @@ class SamePrompt:
     """Llama.cpp with the embedded model's prompt in plain style, and a cache for the start of the prompt."""
 
     def __init__(self, path: Path, engine: NumpyEngine) -> None:
-        import xllamacpp  # type: ignore[import-untyped]  # it has no types
+        import xllamacpp  # not in `dev`: nothing but this needs it
 
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
