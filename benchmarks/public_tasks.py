@@ -42,10 +42,13 @@ class Accuracies(NamedTuple):
 
 
 def read_task(path: Path) -> list[dict[str, str]]:
-    csv.field_size_limit(2**24)  # some texts are whole speeches
+    usual = csv.field_size_limit(2**24)  # some texts are whole speeches
     opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    try:
+        with opened(path, "rt", encoding="utf-8", newline="") as lines:
+            return list(csv.DictReader(lines))
+    finally:
+        csv.field_size_limit(usual)  # of the whole process
 
 
 def panel_of(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
