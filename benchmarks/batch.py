@@ -25,8 +25,7 @@ from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.vote import Strategy
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Strategy, Votes
 from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions

@@ -21,8 +21,7 @@ from benchmarks.texts import KEPT_ASIDE, MAX_ERROR, votes_of
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -33,7 +33,7 @@ from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.votes import OPEN, Cell
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.rule import FunctionRelation
 from pcs_annotator.runs.ask import close_models, open_job

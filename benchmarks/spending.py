@@ -17,8 +17,7 @@ import numpy as np
 from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc, ece

@@ -21,8 +21,7 @@ from benchmarks.public_tasks import PANELS, panel_of, read_task
 from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.vote import ABSTAINED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.core.result_table import Content, ResultTable
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.faces.cli.ask import run_tour
 from pcs_annotator.judging.evaluation.methods import OnCells
 from pcs_annotator.judging.evaluation.scored import Splitting

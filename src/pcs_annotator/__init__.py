@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pcs_annotator.core.outcome import Decision, Outcome, Outcomes
     from pcs_annotator.core.task import Item, Task
     from pcs_annotator.core.variant import Expectation, Variant
-    from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-    from pcs_annotator.core.votes import Votes
+    from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.faces.classic import PCS
     from pcs_annotator.faces.classifier import PCSClassifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.nearest import CandidateLabels, candidates_of, recall_of
+from pcs_annotator.core.ngrams import CandidateLabels, candidates_of, recall_of
 from pcs_annotator.core.task import Example, Task, usual_instruction
 
 LABELS = [f"area {number}/topic number {number}" for number in range(60)]

@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator import Example, Task
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.nearest import NearestExamples, nearest_among
+from pcs_annotator.core.ngrams import NearestExamples, nearest_among
 
 BANK = (
     Example("The striker scored a late goal.", "sport"),

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 
 
 def test_vote_is_a_plain_label_by_default() -> None:

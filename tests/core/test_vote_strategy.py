@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from pcs_annotator import Weights
-from pcs_annotator.core.vote import OPEN, Cell, Strategy
+from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.judging.spending.stopping import ExactStop
 from tests.builders import votes_of
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.model import Model

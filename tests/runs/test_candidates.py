@@ -14,7 +14,7 @@ from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Phrasing, Task
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original

@@ -12,7 +12,7 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
 from pcs_annotator.runs.run_request import RunRequest

@@ -22,8 +22,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UserEr
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.nearest import NearestExamples
-from pcs_annotator.core.ngrams import text_key
+from pcs_annotator.core.ngrams import NearestExamples, text_key
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -5,7 +5,7 @@ import pytest
 
 import pcs_annotator as pcs
 from pcs_annotator.showing import answer
-from pcs_annotator.showing.report.index import right_of
+from pcs_annotator.showing.report.page import right_of
 
 
 def silent(question: str) -> str:

@@ -12,8 +12,7 @@ import pytest
 
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import VariantCount
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.alternatives import Alternatives

@@ -15,7 +15,7 @@ from pcs_annotator.base.registry import Registry
 elicitations: Registry[Any] = Registry(
     "elicitation",
     "pcs_annotator.elicitations",
-    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("linguistic", "p_true", "top_k")],
+    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("p_true", "stated")],
 )
 """Every kind, users' own included; `asking/annotators/elicitations/base.py` says what each must do."""
 

@@ -19,7 +19,7 @@ from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Phrasing, Task, label_code
-from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.weighing.scoring import row_parts

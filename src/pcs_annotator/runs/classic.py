@@ -19,8 +19,7 @@ from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.task import Item, check_labels, label_lookup
 from pcs_annotator.core.variant import Expectation, Variant
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import optimisers

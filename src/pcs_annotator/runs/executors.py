@@ -20,8 +20,7 @@ from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import Strategy
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Strategy, Votes
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster

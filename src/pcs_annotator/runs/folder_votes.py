@@ -14,8 +14,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import PcsError, TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.executors import ask_job

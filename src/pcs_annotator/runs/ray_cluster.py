@@ -33,7 +33,7 @@ from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.vote import Strategy
+from pcs_annotator.core.votes import Strategy
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask

@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
 from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.evaluation.methods import ZERO_SHOT

@@ -13,8 +13,7 @@ import numpy as np
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import GRADE_TOLERANCE, Unknown
+from pcs_annotator.core.votes import ABSTAINED, GRADE_TOLERANCE, NOT_ASKED, Unknown
 from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.tabular import text_column
 

@@ -14,8 +14,7 @@ from pcs_annotator.base.errors import PcsError, TableError, warn_user
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
 from pcs_annotator.tables.arrow import pa, parquet, pc
 from pcs_annotator.tables.files import atomic_path
 from pcs_annotator.tables.table_writer import ParquetTableWriter

@@ -18,8 +18,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, Saving, TaskSettings
 from pcs_annotator.runs.trial import try_both
 from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
-from pcs_annotator.showing.report.index import write_index
-from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.showing.report.page import write_index, write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.table_writer import TableStyle

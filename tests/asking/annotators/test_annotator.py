@@ -12,7 +12,7 @@ from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
 from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, Sampling, TokenPosition
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 
 NEWS = Task("Is it true?", ["Fake", "Real"])
 LONG = " ".join(f"word{number}" for number in range(5000))

@@ -24,7 +24,7 @@ from pcs_annotator.base.errors import (
     ServerTrouble,
     TableError,
 )
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.models.batch_apis import BatchApi
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation

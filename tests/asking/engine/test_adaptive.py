@@ -23,7 +23,7 @@ from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, ServerTrouble
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
-from pcs_annotator.core.vote import OPEN, Cell, Strategy
+from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.relations.base import Original

@@ -15,7 +15,7 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.item_asker import FIRST_ROWS, VoteBuffer
 from pcs_annotator.base.errors import BadRequest, ServerTrouble
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.models.scripted import ScriptedModel

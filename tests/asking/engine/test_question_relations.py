@@ -17,7 +17,7 @@ from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import QuestionParts, Reply, Request, TokenPosition
 from pcs_annotator.core.task import Phrasing
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations

@@ -16,7 +16,7 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import LedgerError
-from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import NOT_ASKED
 
 pytestmark = pytest.mark.system
 

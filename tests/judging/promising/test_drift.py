@@ -11,8 +11,7 @@ from scipy.stats import binom, chi2_contingency
 
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.drift import (
     Drift,

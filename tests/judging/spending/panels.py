@@ -10,8 +10,7 @@ import numpy as np
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Grades
-from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.votes import GRADE_TOLERANCE
+from pcs_annotator.core.votes import GRADE_TOLERANCE, OPEN, Cell
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.weighing.calibration import (
     UNCALIBRATED,

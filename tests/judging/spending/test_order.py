@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import NOT_ASKED, Weights, score
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.votes import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.spending.frugal import order_of, simulate
 from pcs_annotator.judging.spending.stopping import ExactStop

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.vote import OPEN, Cell, Strategy
+from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.spending import stopping
 from pcs_annotator.judging.spending.frugal import simulate

@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import UNLIKE_GOLD
-from pcs_annotator.core.vote import NOT_ASKED, OPEN
+from pcs_annotator.core.votes import NOT_ASKED, OPEN
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.model import BY_WORDS, Model
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -18,7 +18,7 @@ from pcs_annotator import Annotator, Item, Task, collect  # noqa: E402
 from pcs_annotator.asking.annotators.annotator import Question  # noqa: E402
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # noqa: E402
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling  # noqa: E402
-from pcs_annotator.core.vote import Vote  # noqa: E402
+from pcs_annotator.core.votes import Vote  # noqa: E402
 from pcs_annotator.models import sharing  # noqa: E402
 from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
 from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402

@@ -18,7 +18,7 @@ from pcs_annotator.models.local.weights import WEIGHTS, is_intact, weights_path
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from pcs_annotator.models.local.torch_reading import Reader  # noqa: E402
+from pcs_annotator.models.local.torch_engine import Reader  # noqa: E402
 
 PATH = weights_path("smollm2")
 pytestmark = [

@@ -16,8 +16,7 @@ from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned, learn_if_possible
 from pcs_annotator.runs.run_result import RunResult

@@ -33,7 +33,7 @@ from pcs_annotator.core.chat import (
 )
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import BETWEEN, Task, is_empty
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.logprobs import part_of
 
 # Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that

@@ -22,7 +22,7 @@ from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.vote import Strategy
+from pcs_annotator.core.votes import Strategy
 from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50  # the rest is asked live if it is at most this share of all requests, or this many

@@ -22,8 +22,7 @@ from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.base.errors import Interrupted, PcsError
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes
 
 Work = Callable[[], Awaitable[None]]
 

@@ -19,8 +19,7 @@ from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Vote, Votes
 from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.choose import text_parts
 

@@ -17,11 +17,10 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.nearest import CandidateLabels, NearestExamples, candidates_of, nearest_among
+from pcs_annotator.core.ngrams import CandidateLabels, NearestExamples, candidates_of, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.vote import Strategy, Vote
-from pcs_annotator.core.votes import positions_of
+from pcs_annotator.core.votes import Strategy, Vote, positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.choose import text_parts
 from pcs_annotator.relations.parse import Parser

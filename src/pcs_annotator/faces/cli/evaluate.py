@@ -17,7 +17,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import SHOWN, number, percent, signed
-from pcs_annotator.showing.report.index import INTERVAL
+from pcs_annotator.showing.report.page import INTERVAL
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
 from pcs_annotator.studies.compare.page import verdict, write_comparison

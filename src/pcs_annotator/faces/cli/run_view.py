@@ -19,7 +19,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
-from pcs_annotator.showing.report.index import Judged, in_words, right_of, variables_table
+from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
 from pcs_annotator.tables.table_files import STDIO
 from pcs_annotator.verbs import codebook

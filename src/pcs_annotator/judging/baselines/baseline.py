@@ -16,8 +16,7 @@ from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.weighing.scoring import DECIMALS
 
 

@@ -11,8 +11,7 @@ from pcs_annotator.base.errors import UndefinedMetric, UnknownNameError
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.baselines import Baseline, baselines
 from pcs_annotator.judging.baselines.baseline import graded_rows

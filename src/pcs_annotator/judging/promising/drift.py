@@ -12,8 +12,7 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
+from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.promising.reasons import short_names, spoken

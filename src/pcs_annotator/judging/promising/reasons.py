@@ -10,8 +10,7 @@ import numpy as np
 from pcs_annotator.base.text import series
 from pcs_annotator.core.arrays import Array, Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.weighing.scoring import row_parts
 
 MAX_NAMED = 3

@@ -14,8 +14,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell, Strategy
-from pcs_annotator.core.votes import Votes, check_known, positions_of
+from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.model import Model

@@ -7,8 +7,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.ngrams import text_key
-from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.votes import positions_of
+from pcs_annotator.core.votes import OPEN, Cell, positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.judging.weighing.calibration import UNCALIBRATED, Calibrator

@@ -11,8 +11,7 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import MAX_LISTED, Votes, positions_of
+from pcs_annotator.core.votes import ABSTAINED, MAX_LISTED, NOT_ASKED, Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers

@@ -27,8 +27,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.vote import Strategy
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Strategy, Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.drift import Drift

@@ -1,17 +1,27 @@
-"""The report of a run: which sections it has, and where it is written."""
+"""The report of a run: its sections, and where it is written; and the page that leads to those of a codebook."""
 
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.base.text import counted, series
+from pcs_annotator.core.outcome import Counts
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.runs.certificate_text import what_is_promised, words_of
+from pcs_annotator.runs.run_result import Model, RunResult
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import count, percent, percent_interval
 from pcs_annotator.showing.report.sections.curves import plots
 from pcs_annotator.showing.report.sections.quality import how_good
 from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.summary import cost, headline, promise, settings
 from pcs_annotator.showing.report.view import view_of
-from pcs_annotator.showing.to_html import document, title_of
+from pcs_annotator.showing.to_html import document, header, title_of
 from pcs_annotator.tables.files import check_ending, write_page
 
 
@@ -46,3 +56,97 @@ def render(result: RunResult) -> str:
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
     return document(view.data_name, headline(view), [one for one in shown if one is not None])
+
+
+INTERVAL = "95\xa0% interval"
+
+
+class Judged(Protocol):
+    """Labels of a part of a codebook, a run or new texts; or all labels of a text together."""
+
+    @property
+    def model(self) -> Model | WholeSets:
+        """What gave them."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many there are."""
+
+
+OURS = b"several variables \xc2\xb7 perceived-confidence"
+
+
+def write_index(
+    results: Mapping[str, RunResult | SetResult],
+    variables: Mapping[str, TaskSettings],
+    path: Path,
+    *,
+    own: bool = True,
+    replace: bool = False,
+) -> Path:
+    """Write the page that leads to the report of every variable; `own` if `path` is in the codebook's folder."""
+    check_ending(path, (".html", ".htm"))
+    runs = {name: one for name, one in results.items() if isinstance(one, RunResult)}
+    reports = {name: os.path.relpath(one.folder.report, path.parent) for name, one in runs.items()}
+    links = {name: quote(Path(place).as_posix()) for name, place in reports.items()}
+    table = variables_table(variables, results, right_of(results), links)
+    rows = counted(next(iter(runs.values())).counts.rows, "row")
+    data = next(iter(runs.values())).dataset.name
+    top = header(
+        f"{counted(len(variables), 'variable')} of {rows}",
+        b.text(in_words(results)),
+        overline=("perceived-confidence · reports of a codebook · ", b.name(data)),
+    )
+    page = document(f"{data}, several variables", top, [b.section("variables", "Variables", table)])
+    write_page(path, page, None if own else OURS, replace=replace)
+    return path
+
+
+def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:
+    """Return how many labels of every part, or whole sets, are right, with the interval, where that is known."""
+    sets = {name: one for name, one in results.items() if isinstance(one, SetResult) and any(one.confidence)}
+    known = {name: one.model.accuracy for name, one in sets.items()}
+    runs = {
+        name: one.learned.figures for name, one in results.items() if isinstance(one, RunResult) and one.counts.labels
+    }
+    known |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
+    return {
+        name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
+        for name, one in known.items()
+        if one is not None
+    }
+
+
+def variables_table(
+    variables: Mapping[str, TaskSettings],
+    judged: Mapping[str, Judged],
+    right: Mapping[str, tuple[str, str]],
+    links: Mapping[str, str] | None = None,
+) -> b.Table:
+    """Return a line for every part: its kind, how many labels are right and accepted, and whether that is promised."""
+    rows: list[b.Row] = []
+    for name, one in judged.items():
+        model, counts = one.model, one.counts
+        accepted, review = (counts.decisions.get(what, 0) for what in ("accept", "review"))
+        promise = "yes" if model.certificate is not None and model.certificate.holds else "no"
+        figures = right.get(name, ("unknown", "")) if right else ()
+        shown = b.Styled(name, "name", own=True, link=(links or {}).get(name, ""))
+        kind = "whole set" if isinstance(one, SetResult) else variables[name.partition("=")[0]].kind
+        rows.append([shown, kind, *figures, percent(accepted, counts.rows), count(review), promise])
+    titles = (*(("right", INTERVAL) if right else ()), "accepted", "to review")
+    columns = [b.Column("variable"), b.Column("kind"), *b.numbers(*titles), b.Column("promise")]
+    return b.Table(columns=columns, rows=rows)
+
+
+def in_words(judged: Mapping[str, Judged]) -> str:
+    """Return what is promised about accepted labels and whole sets, and of which variables nothing is."""
+    certificates = {name: one.model.certificate for name, one in judged.items()}
+    holding = {name: one for name, one in certificates.items() if one is not None and one.holds}
+    sets = [name for name in holding if isinstance(judged[name], SetResult)]
+    said = [what_is_promised(one) for name, one in holding.items() if name not in sets][:1]
+    if said and sets:
+        said.append(f"likewise of whole sets of {series(sets)}")
+    elif sets:
+        said.append(words_of(holding[sets[0]].promise, f"whole sets of {series(sets)}"))
+    without = [name for name in certificates if name not in holding]
+    return "; ".join(said + [f"no promise for {', '.join(without)}"] * bool(said and without)) or "nothing is promised"

@@ -14,8 +14,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.evaluation.evaluate import Contender, PairFigures, compare_pair
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.metrics.agreement import Agreement, cohens_kappa

@@ -11,8 +11,7 @@ from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import PER_LABEL, Votes, check_known
+from pcs_annotator.core.votes import NOT_ASKED, PER_LABEL, Votes, check_known
 from pcs_annotator.tables import sources
 from pcs_annotator.tables.table_parts import open_parts
 from pcs_annotator.tables.tabular import table_place, table_stem

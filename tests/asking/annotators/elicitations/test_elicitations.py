@@ -8,9 +8,8 @@ import pytest
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.linguistic import Linguistic
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
-from pcs_annotator.asking.annotators.elicitations.top_k import OneStepTopK, TwoStepTopK
+from pcs_annotator.asking.annotators.elicitations.stated import Linguistic, OneStepTopK, TwoStepTopK
 from pcs_annotator.asking.annotators.prompt import MARKER, build_messages
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.elicitations import PHRASES, elicitations

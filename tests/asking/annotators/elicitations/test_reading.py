@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators.elicitations.base import Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.linguistic import read_phrase
 from pcs_annotator.asking.annotators.elicitations.p_true import read_verdict
-from pcs_annotator.asking.annotators.elicitations.top_k import read_guesses, read_probabilities, read_probabilities_of
+from pcs_annotator.asking.annotators.elicitations.stated import (
+    read_guesses,
+    read_phrase,
+    read_probabilities,
+    read_probabilities_of,
+)
 from pcs_annotator.core.elicitations import PHRASES
 
 NEWS = ("Fake", "Real")

@@ -10,8 +10,7 @@ from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
-from pcs_annotator.core.vote import ABSTAINED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions

@@ -14,7 +14,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import changes, clipped
 from pcs_annotator.showing.formats import count
