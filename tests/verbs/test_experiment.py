@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from importlib.metadata import requires
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.studies.paper.sources import find_sources, with_elicited
+from pcs_annotator.verbs.experiment import PACKAGES
 
 pytestmark = pytest.mark.system
 
@@ -16,6 +19,15 @@ pytestmark = pytest.mark.system
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_versions_are_recorded_of_packages_that_everybody_has() -> None:
+    required = {
+        re.split(r"\W", one.replace("-", "_"))[0]
+        for one in requires("perceived-confidence") or ()
+        if "extra" not in one
+    }
+    assert set(PACKAGES) <= required
 
 
 def test_the_kind_of_a_source_follows_from_its_columns() -> None:

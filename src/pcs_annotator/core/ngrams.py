@@ -84,7 +84,7 @@ def _counted(texts: Sequence[str]) -> csr_matrix:
     back = _powers(pow(BASE, -1, 1 << 64), len(points))
     rows, columns = [], []
     for order in ORDERS:
-        whole = text_of[order - 1 :] == text_of[: len(text_of) - order + 1]
+        whole = text_of[order - 1 :] == text_of[: max(len(text_of) - order + 1, 0)]
         hashes = (until[order:] - until[:-order]) * back[: len(whole)]
         rows.append(text_of[: len(whole)][whole])
         columns.append(_column(hashes[whole] + np.uint64(order)))

@@ -97,6 +97,7 @@ NOTHING_KNOWN = KnownRows()
 
 def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, shape: LabelShape = ONE) -> Learning:
     """Return how to learn with these settings; those that cannot be used, such as no errors at all, raise."""
+    optimisers.check(settings.optimiser)
     promise, number = None, shape.kind == "number"
     calibration = "number" if number and settings.calibration != "none" else settings.calibration
     if number:
@@ -114,7 +115,7 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
         )
         if settings.by and (settings.per_label or shape.kind == "tree"):
             other = "per_label" if settings.per_label else 'kind = "tree"'
-            raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: promise either per group or so")
+            raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: use only one of them")
         if promise.near and not shape.ordered:
             raise ConfigError(f'promise = "{promise.kind}" is about the steps of a scale: use kind = "scale"')
         if shape.kind == "tree" and not promise.tested:

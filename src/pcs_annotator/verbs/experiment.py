@@ -33,7 +33,7 @@ from pcs_annotator.version import __version__
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
-PACKAGES = ("numpy", "scipy", "scikit-learn")
+PACKAGES = ("numpy", "scipy")
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")  # how the published baselines ask for confidence
 
 

@@ -12,6 +12,7 @@ from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
@@ -44,6 +45,7 @@ class RunPlan(NamedTuple):
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
     request = replace(request, environment=unasked(request.environment))
+    optimisers.check(request.config.learn.optimiser)
     if request.config.variables and not request.config.part:
         return _codebook_plan(request)
     table = open_table(request.open_data(), RunFolder(request.folder), request.config)

@@ -398,6 +398,15 @@ def test_a_folder_that_is_not_a_run_is_refused(data: str, capsys: pytest.Capture
         assert "run folder" in error
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_an_unknown_optimiser_is_refused_before_anything_is_asked(
+    command: str, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, data, *LABELS, "--model", "scripted:hash", "--optimiser", "nosuch"]) == 2
+    assert "no optimiser is called 'nosuch'; known: auto" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
 def test_a_timeout_that_lets_no_model_answer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text\nA text.\n", encoding="utf-8")
     Path("pcs.toml").write_text("[ask]\ntimeout = 0\n", encoding="utf-8")

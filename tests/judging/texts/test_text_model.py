@@ -92,6 +92,8 @@ def test_empty_texts_other_scripts_and_lone_surrogates_can_be_read() -> None:
     assert np.isfinite(said).all()
     assert np.array_equal(model.read([""], LABELS), model.read(["  "], LABELS))
     assert model.read([], LABELS).shape == (0, 2)
+    for alone in ("x", "🦩", "?!"):  # shorter than the longest n-grams, and nothing comes after it
+        assert np.isfinite(model.read([alone], LABELS)).all()
 
 
 def test_words_without_repetition_are_not_shown() -> None:
