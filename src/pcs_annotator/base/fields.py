@@ -24,6 +24,7 @@ def setting(
     least: float | None = None,
     above: float | None = None,
     secret: bool = False,
+    off: str = "",
 ) -> Any:
     """Return a field.
 
@@ -34,8 +35,9 @@ def setting(
         least: The smallest value.
         above: A bound below all values.
         secret: Whether it may have a password, and is not printed.
+        off: What an option does that turns it off.
     """
-    more = {"option": option, "other_name": name, "least": least, "above": above}
+    more = {"option": option, "other_name": name, "least": least, "above": above, "off": off}
     if callable(default):
         return field(default_factory=default, metadata=more)
     return field(default=default, metadata=more, repr=not secret)
@@ -60,6 +62,7 @@ class Setting(NamedTuple):
     other_name: str = ""
     least: float | None = None
     above: float | None = None
+    off: str = ""
 
     @property
     def name(self) -> str:
@@ -69,7 +72,7 @@ class Setting(NamedTuple):
     @property
     def help(self) -> str:
         """What it means, and its default if that says something."""
-        if self.default in (None, "", (), {}) or isinstance(self.default, bool):
+        if self.default in (None, "", (), {}) or isinstance(self.default, bool) or "default: " in self.meaning:
             return self.meaning
         return f"{self.meaning.removesuffix('.')}; default: {self.default}."
 

@@ -128,7 +128,7 @@ class AskSettings(SettingsSection):
     models: tuple[str, ...] = setting((), "--model MODEL")
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    together: bool = setting(True, "--separately")
+    together: bool = setting(True, "--separately", off="Ask about each variable of a codebook in a call of its own.")
     trial: int = setting(0, "--trial N", least=0)
     draws: int = setting(1, "--draws N", least=1)
     concurrency: int | None = setting(None, "--concurrency N", least=1)
@@ -202,7 +202,7 @@ class LearnSettings(SettingsSection):
     """
 
     optimiser: str = setting("auto", "--optimiser NAME")
-    text: bool = setting(True, "--no-text")
+    text: bool = setting(True, "--no-text", off="Learn from the votes alone, not from the texts.")
     folds: int = setting(5, least=2)
     seed: int = setting(0, "--seed N", least=0)
     resamples: int = setting(200, least=0)
@@ -259,7 +259,7 @@ class CommandSettings:
     gold_wins: bool = setting(False, "--gold-wins")
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")
-    wait: bool = setting(True, "--no-wait")
+    wait: bool = setting(True, "--no-wait", off="Stop if another process uses the ledger.")
     metrics_file: str = setting("", "--metrics-file PATH")
 
 
@@ -282,7 +282,7 @@ class Saving(SettingsSection):
     cascade: bool = setting(False, "--cascade")
     on_drift: Literal["review", "accept", "fail"] = setting("review", "--on-drift")
     audit: float = setting(0.05, "--audit SHARE", least=0.0)
-    keep_texts: bool = setting(True, "--keep-no-texts")
+    keep_texts: bool = setting(True, "--keep-no-texts", off="Keep no texts: they cannot be reviewed.")
     keep_days: int | None = setting(None, "--keep-days N", least=1)
     max_calls: int | None = None
     max_tokens: int | None = None

@@ -100,7 +100,7 @@ def setting_option(name: str) -> Callable[[F], F]:
         return click.option(
             option, name, multiple=True, callback=callback, metavar=metavar, help=f"{one.help} Repeatable."
         )
-    how: dict[str, Any] = {"help": one.help, "default": None if section else one.default}
+    how: dict[str, Any] = {"help": one.off or one.help, "default": None if section else one.default}
     if kind is bool:
         return click.option(option, name, is_flag=True, flag_value=not one.default, **how)
     return click.option(option, name, metavar=metavar or None, type=_click_type(one), **how)
