@@ -16,7 +16,7 @@ LARGEST = 1e100
 TABLES = {"tables": True}  # metadata of a field that has tables of its own in `pcs.toml`
 
 
-def setting(
+def setting(  # noqa: PLR0913  # what is known of a setting, one argument each
     default: Any,
     option: str = "",
     *,

@@ -464,6 +464,9 @@ def test_label_studio_gets_predictions(run: Path) -> None:
                 assert (result["from_name"], result["to_name"], result["type"]) == ("c", "t", "choices")
                 assert result["value"]["choices"][0] in ("good", "bad")
             assert (await one.ask("POST", "/predict", json={"tasks": []}))[1]["results"] == []
+            holes = [{"data": {"body": " "}}, tasks[0], {"data": {}}]
+            _, body = await one.ask("POST", "/predict", json={"tasks": holes, "label_config": interface})
+            assert [len(found["result"]) for found in body["results"]] == [0, 1, 0]
             for wrong in (
                 {"tasks": tasks},
                 {"tasks": tasks, "label_config": "<View>"},

@@ -74,7 +74,7 @@ async def test_the_queue_lists_rows_for_people_least_certain_first(run: Path) ->
     assert (len(sure), len(first["rows"])) == (2, 1)
     assert found["total"] == first["total"] == 2
     assert found["rows"][0]["text"].startswith("Case ")
-    assert found["next"] == "a person runs: pcs review run"
+    assert found["next"] == f"a person runs: pcs review {run}"
     assert "serve the folder of one of them" in refused["structuredContent"]["error"]
 
 

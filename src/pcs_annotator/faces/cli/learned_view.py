@@ -111,6 +111,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
     counts = Counts.of(fitted.outcomes)
     found = answer.findings(fitted.facts)
     labels = [("labels", f"{files.labels_out} (column {LABEL})")] if files.labels_out else []
+    compared = [("next", b.strong(f"pcs evaluate {quote(str(files.table))}"))] if fitted.learned.figures else []
     return [
         b.Answer(
             [
@@ -121,7 +122,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
                 *answer.look_at([*found, *notes]),
                 *labels,
                 ("files", str(files.model)),
-                ("next", b.strong(f"pcs evaluate {quote(str(files.table))}")),
+                *compared,
             ]
         )
     ]

@@ -168,7 +168,7 @@ class App:
             "id": f"classify-{request_id}",
             "object": "list",
             "created": int(time.time()),
-            "model": all_found[0].version,
+            "model": ", ".join(dict.fromkeys(some[0].version for some in found.values())),
             "labels": labels,
             "data": indexed,
             "usage": {
@@ -208,7 +208,7 @@ class App:
         return {
             "status": "stopping" if stopping else "not ready" if reason else "ready",
             "reason": reason,
-            "model": self._service.version,
+            "model": ", ".join(one.version for one in self._services.values()),
             "outdated": self._service.outdated,
             "queued_texts": self._queue.texts,
         }
@@ -238,11 +238,14 @@ class App:
         if self._variables:
             raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
-        found = await self._label(texts, self._service) if texts else []
-        version, results = found[0].version if found else self._service.version, []
-        for one in found:  # a text without a label gets a prediction without a result
-            known = None if one.outcome is None else prediction(one.outcome.for_people, one.version, names)
-            results.append(known or {"model_version": one.version, "score": 0.0, "result": []})
+        asked = [text for text in texts if text]
+        found = iter(await self._label(asked, self._service) if asked else [])
+        version, results = self._service.version, []
+        for text in texts:  # a text without a label gets a prediction without a result
+            one = next(found) if text else None
+            version = one.version if one else version
+            known = prediction(one.outcome.for_people, version, names) if one and one.outcome else None
+            results.append(known or {"model_version": version, "score": 0.0, "result": []})
         return Json({"results": results, "model_version": version})
 
     async def setup(self, request: Request) -> Response:

@@ -75,7 +75,7 @@ def _check_number(texts: int, most: int) -> None:
 
 
 def label_studio_texts(values: dict[str, Any], most: int) -> tuple[list[str], Interface]:
-    """Return the texts of the tasks in a request of Label Studio, and the labelling interface of their project."""
+    """Return the texts of the tasks in a request of Label Studio, some perhaps empty, and the project's interface."""
     tasks = values.get("tasks")
     if not isinstance(tasks, list):
         raise HTTPException(400, "`tasks` must be a list of tasks")
@@ -85,10 +85,9 @@ def label_studio_texts(values: dict[str, Any], most: int) -> tuple[list[str], In
             raise HTTPException(400, f"`tasks[{place}]` must be an object with an object `data`")
     names = interface_of(values, "label_config")
     texts = [task["data"].get(names.key) for task in tasks]
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) or not text.strip():
-            raise HTTPException(400, f"`tasks[{place}].data` has no text under {names.key!r}")
-    return texts, names
+    if tasks and not any(isinstance(text, str) for text in texts):
+        raise HTTPException(400, f"`tasks[0].data` has no text under {names.key!r}")
+    return [text if isinstance(text, str) and text.strip() else "" for text in texts], names
 
 
 def interface_of(values: dict[str, Any], name: str) -> Interface:

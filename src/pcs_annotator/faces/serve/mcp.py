@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import redirect_stdout, suppress
 from importlib.resources import files
+from shlex import quote
 from threading import Thread
 from typing import Any, BinaryIO
 
@@ -97,7 +98,7 @@ class Tools:
         found = await asyncio.to_thread(Review.look, folder, query)
         fields = ("id", "text", "label", "confidence")
         shown = [{name: getattr(row, name) for name in fields} for row in found.rows]
-        return {"total": found.total, "rows": shown, "next": f"a person runs: pcs review {folder.name}"}
+        return {"total": found.total, "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
 
 
 class _Refused(Exception):  # code and message of a JSON-RPC error
