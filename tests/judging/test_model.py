@@ -26,7 +26,7 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
     assert (clear.id, clear.label, clear.scores) == ("i0", "fake", {"fake": 0.75, "real": 0.25})
     assert (clear.confidence, clear.decision, clear.reason) == (None, None, "the model changed its answer under r3")
     assert (tied.label, tied.reason) == ("fake", "fake and real are tied")
-    assert (silent.label, silent.decision, silent.reason) == (None, "review", "no model answered")
+    assert (silent.label, silent.decision, silent.reason) == (None, "review", "no model gave a usable answer")
     assert (silent.scores, silent.confidence) == ({"fake": 0.5, "real": 0.5}, None)
 
 
@@ -167,7 +167,7 @@ def test_without_gold_unanimous_rows_agree_and_none_is_accepted() -> None:
     assert not accepted.any()
     assert clear.reason.startswith("uncalibrated: ")
     assert split.reason.startswith("uncalibrated: ")
-    assert silent.reason == "no model answered"
+    assert silent.reason == "no model gave a usable answer"
     assert (clear.confidence, model.decided_by) == (None, "agreement")
     assert model.with_coverage(THREE) is model
 

@@ -48,7 +48,7 @@ def test_rows_go_to_label_studio_and_answers_come_back(
     assert f"pcs fit {folder} learns from them" in shown
     assert main(["exchange", "import", str(folder), "label-studio", str(tmp_path / "answers.json")]) == 0
     assert "no new answers in" in (shown := capsys.readouterr().out)
-    assert f"30 answers in {tmp_path / 'answers.json'} were known already" in shown
+    assert f"30 answers in {tmp_path / 'answers.json'} had been read before" in shown
 
 
 def test_json_says_the_same(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,8 @@ def why(votes: Votes, best: int | None = None) -> str:
 @pytest.mark.parametrize(
     ("item", "sentence"),
     [
-        ([[SILENT, UNASKED], [SILENT, SILENT]], "no model answered"),
-        ([[UNASKED, UNASKED]], "no model was asked"),
+        ([[SILENT, UNASKED], [SILENT, SILENT]], "no model gave a usable answer"),
+        ([[UNASKED, UNASKED]], "no model has answered"),
         ([[F, F, SILENT, SILENT], [SILENT] * 4, [SILENT] * 4], "only 2 of 12 questions were answered"),
         ([[F, SILENT, SILENT, UNASKED]], "only 1 of 3 questions was answered"),
         ([[F, F], [R, R]], "Fake and Real are tied"),
@@ -149,7 +149,7 @@ def test_every_item_has_one_sentence_and_its_numbers_are_true(data: st.DataObjec
         assert sentence
         codes = votes.codes[row]
         said = codes[codes >= 0]
-        assert (sentence == "no model answered") == (not len(said) and bool((codes == SILENT).any()))
+        assert (sentence == "no model gave a usable answer") == (not len(said) and bool((codes == SILENT).any()))
         if found := re.fullmatch(r"(?:only )?(\d+) of (\d+) answers says? (\w+)", sentence):
             label = votes.labels.index(found[3])
             assert [int(found[1]), int(found[2])] == [(said == label).sum(), len(said)]

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import click
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import ledgers
@@ -67,4 +68,4 @@ def prune(ledger: LedgerAddress, model: str | None, before: datetime | None, yes
         click.confirm("Delete these calls permanently?", abort=True)
     until = before.timestamp() if before else None
     deleted = ledgers.prune_ledger(ledger, model=model, before=until, wait=wait, say=options.say)
-    options.tell({"deleted": deleted}, f"{deleted:,} calls deleted")
+    options.tell({"deleted": deleted}, f"{counted(deleted, 'call')} deleted")

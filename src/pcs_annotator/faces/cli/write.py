@@ -5,6 +5,7 @@ from typing import get_args
 
 import click
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs.certificate_text import promised
@@ -125,7 +126,7 @@ def export(*, run: Path, out: Path, decision: str | None, queue: Queue | None, r
     paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
     options.tell(
         written._asdict(),
-        f"{written.rows:,} rows written to {written.file}",
+        f"{counted(written.rows, 'row')} written to {written.file}",
         f"in Label Studio, {paste}, then import {written.file}",
     )
 
@@ -142,7 +143,7 @@ def import_(*, run: Path, file: Path) -> None:
     JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
     """
     found = exchange.import_answers(run, file)
-    lines = [f"{found.known:,} answers in {file} were known already"] if found.known else []
+    lines = [f"{counted(found.known, 'answer')} in {file} had been read before"] if found.known else []
     people = ", ".join(f"{name} ({count:,})" for name, count in found.reviewers.items())
     new = f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}"
     lines += [new, f"pcs fit {run} learns from them"] if found.verdicts else [f"no new answers in {file}"]
@@ -196,4 +197,6 @@ def forget_command(*, run: Path, id: str, text: str) -> None:
     Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
     """
     answers = forget(run, id, text)
-    options.tell({"forgotten": id, "answers": answers}, f"{id} is forgotten, and so are {answers} answers about it")
+    options.tell(
+        {"forgotten": id, "answers": answers}, f"{id} is forgotten, with {counted(answers, 'answer')} about it"
+    )

@@ -24,6 +24,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.metrics.significance import p_text
 
 Weighting = Literal["equal", "linear", "quadratic"]
 """How much a disagreement counts: always the same, or by how many labels or their square two labels are apart."""
@@ -166,7 +167,7 @@ class AlternativeAnnotator(NamedTuple):
     def sentence(self, names: Sequence[str]) -> str:
         """Return the result in words."""
         told = ", ".join(
-            f"{name} (p = {one.p_value:.3f}, {one.rows:,} rows)"
+            f"{name} ({p_text(one.p_value)}, {one.rows:,} rows)"
             for name, one in zip(names, self.coders, strict=True)
             if one.may_replace
         )

@@ -116,7 +116,7 @@ class Promise:
 
 
 _REMEDIES = {
-    "max_error": "no number of gold rows can promise that; give a share between 0 and 1, such as 0.05",
+    "max_error": "give a share between 0 and 1, such as 0.05; no number of gold rows shows that all labels are right",
     "certainty": "give a share between 0 and 1, such as 0.9; full certainty would need infinitely many gold rows",
 }
 

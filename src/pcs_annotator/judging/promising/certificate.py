@@ -362,7 +362,8 @@ def _shortfall(rows: int, promise: Promise, spent: float) -> str:
     least = promise.least_rows(spent)
     if rows >= least:
         return f"on {rows:,} gold rows not even the most confident labels are shown to be right often enough"
-    return f"{rows:,} gold rows are too few: even without a single error it takes {least:,} of them"
+    are = counted(rows, "gold row is", "gold rows are")
+    return f"{are} too few: even without a single error it takes {least:,} of them"
 
 
 def _shortfall_of_groups(groups: Mapping[str, int], promise: Promise, level: float) -> str:

@@ -187,7 +187,7 @@ class _Words(NamedTuple):
     labels: Sequence[str]
 
     def no_answer(self, asked: int) -> str:
-        return "no model answered" if asked else "no model was asked"
+        return "no model gave a usable answer" if asked else "no model has answered"
 
     def few_answers(self, answers: int, asked: int) -> str:
         return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
