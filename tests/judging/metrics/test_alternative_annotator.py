@@ -94,7 +94,7 @@ def test_the_result_is_told_and_stored() -> None:
     same = np.zeros((2, 30), dtype=np.int8)
     found = alternative_annotator(same[0], same)
     assert found.sentence(["ann", "bob"]).startswith(
-        "Alternative annotator test (ε = 0.2): the model may replace a coder. It wins against ann (p = 0.000, 30 rows)"
+        "Alternative annotator test (ε = 0.2): the model may replace a coder. It wins against ann (p < 0.001, 30 rows)"
     )
     assert "may not replace a coder. It wins against none of 2" in alternative_annotator(same[0] + 1, same).sentence(
         "ab"
