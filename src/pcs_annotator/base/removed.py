@@ -49,9 +49,10 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("optimiser", "lr-authors"): "use 'lr' instead",
     ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",
     ("optimiser", "ga-brier"): "use 'ga', or GeneticAlgorithm(objective='brier') in Python",
+    ("name", "optimisers"): "pcs evaluate VOTES --methods lr,ga,auto,logit,uniform compares them",
     ("calibration", "isotonic"): "use 'softmax' instead",
 }
-"""Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
+"""Kind and name → what to use instead. A value of a setting or an argument has its name as its kind."""
 
 
 def removed(kind: str, name: object) -> str:
