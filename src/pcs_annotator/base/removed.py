@@ -49,6 +49,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("optimiser", "lr-authors"): "use 'lr' instead",
     ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",
     ("optimiser", "ga-brier"): "use 'ga', or GeneticAlgorithm(objective='brier') in Python",
+    ("name", "xlsx"): "write .csv, which has one row per figure and opens in any spreadsheet program",
     ("name", "optimisers"): "pcs evaluate VOTES --methods lr,ga,auto,logit,uniform compares them",
     ("calibration", "isotonic"): "use 'softmax' instead",
 }
