@@ -26,7 +26,6 @@ from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.informative import review_order
 from pcs_annotator.judging.promising.review_design import (
     AT_RANDOM,
     Drawn,
@@ -102,7 +101,7 @@ class Review:
         judged = model.judged(self.data.votes)
         certainty = judged.deciding[np.arange(len(judged.best)), judged.best]
         self.right: Mask = (judged.best == self.data.truth) & ~self.data.votes.silent
-        self.doubt: Integers = review_order(self.data.votes, certainty)
+        self.doubt: Integers = np.lexsort((certainty, ~self.data.votes.silent))
 
     def verdict(self, queue: str) -> None:
         """Draw a row and label it."""

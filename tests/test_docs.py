@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import json
 import re
@@ -13,10 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
+import click
 import pytest
 
 import pcs_annotator
-from pcs_annotator.faces.cli.main import main
+from pcs_annotator.base.removed import _INSTEAD
+from pcs_annotator.faces.cli.main import main, pcs
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import try_relation
 from tests.stub import stub_process
@@ -181,6 +184,36 @@ def test_the_documentation_stays_short_enough_to_read() -> None:
     assert words[ROOT / "README.md"] <= 700
     assert words[ROOT / "docs" / "tutorial.md"] <= 1_500
     assert all(words[ROOT / "docs" / f"{name}.md"] <= 2_500 for name in ("ask", "trust", "review", "conclude", "scale"))
+
+
+def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name in group.list_commands(click.Context(group)):
+        found = group.get_command(click.Context(group), name)
+        assert found is not None
+        yield (*path, name), found
+        yield from commands(found, *path, name) if isinstance(found, click.Group) else ()
+
+
+def texts_for_people() -> Iterator[str]:
+    """Yield the pages, and every string of the package, without those that name what was removed."""
+    yield from (page.read_text(encoding="utf-8") for page in PAGES if page.name != "removed.md")
+    yield from _INSTEAD.values()
+    sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if path.name != "removed.py")
+    for node in (node for source in sources if "pcs " in source for node in ast.walk(ast.parse(source))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_commands_and_options_named_in_pages_and_messages_exist() -> None:
+    known = dict(commands(pcs))
+    # up to the end of the line, the code or the sentence; with "on" and "wrote", it is a sentence about pcs
+    named = re.compile(r"\bpcs (?!on\b|wrote\b)([a-z][a-z-]*)(?: ([a-z]+)\b)?((?:(?!\bpcs |[.,]\s)[^\n`|;#\"])*)")
+    for found in (one for text in texts_for_people() for one in named.finditer(text)):
+        name, second, more = found.groups()
+        command = known.get((name, second) if second and isinstance(known.get((name,)), click.Group) else (name,))
+        assert command is not None, found[0]
+        options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+        assert {*re.findall(r"(?<= )--[a-z-]+", more)} <= {*options, "--help"}, found[0]
 
 
 def test_the_reference_lists_every_public_name() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import json
 import math
 import pickle
 from collections.abc import Iterator
@@ -193,11 +192,12 @@ def test_a_missing_key_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch)
         pcs.annotate(ALIENS)
 
 
-def test_keys_appear_in_no_repr_no_pickle_and_no_saved_file(stub: StubProcess) -> None:
+def test_keys_appear_in_no_repr_and_no_pickle(stub: StubProcess) -> None:
     write_dataset(6)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "gsk-secret", generate_annotations=True)
-    pcs.save("pcs.json")
-    assert "gsk-secret" not in repr(pcs) + repr(vars(pcs)) + Path("pcs.json").read_text()
+    pcs.fit()
+    assert "gsk-secret" not in repr(pcs) + repr(vars(pcs))
+    assert b"gsk-secret" not in pickle.dumps(pcs)
     pcs.settings = CollectSettings(environment={"GROQ_API_KEY": "gsk-secret", "GROQ_BASE_URL": stub.url})
     pickled = pickle.dumps(pcs)
     assert b"gsk-secret" not in pickled
@@ -450,59 +450,25 @@ def test_concurrent_callers_fit_once() -> None:
     assert good.calls == 10 + 3
 
 
-def test_a_saved_pcs_annotates_without_the_dataset(stub: StubProcess) -> None:
+def test_a_pickled_pcs_predicts_the_same_without_the_dataset_and_without_asking_again(stub: StubProcess) -> None:
     write_dataset(8)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "k", generate_annotations=True)
     pcs.register_mr("headline", "Rewrite the text as a headline.")
-    pcs.save("pcs.json")
+    scores = pcs.annotate(ALIENS)
+    pickled = pickle.dumps(pcs)
     Path("dataset.csv").unlink()
-    loaded = PCS.load("pcs.json", GROQ_API_KEY="k", ledger="dataset_ledger.db")
-    asked = stub.stats().requests
-    pcs.annotate(ALIENS)
     paid = stub.stats().requests
-    assert loaded.annotate(ALIENS) == pcs.annotate(ALIENS)
-    assert stub.stats().requests == paid > asked
-    assert loaded.labels == ("Fake", "Real")
-    assert loaded.relations == pcs.relations
-    with pytest.raises(ConfigError, match=r"pcs\.json .*dataset_path"):
-        loaded.fit()
-    with pytest.raises(ConfigError, match=r"pcs\.json has no weight .*'new'"):
-        loaded.register_mr("new", str.upper)
+    again = pickle.loads(pickled)
+    assert again.annotate(ALIENS) == scores
+    assert stub.stats().requests == paid > 0
+    assert (again.labels, again.relations) == (pcs.labels, pcs.relations)
+    assert again.weights.to_dict() == pcs.weights.to_dict()
 
 
-def test_functions_and_model_objects_are_passed_again_after_loading() -> None:
-    write_dataset(10)
-    pcs = panel()
-    pcs.save("pcs.json")
-    with pytest.raises(ConfigError, match=r"pcs\.json: the model 'good' .*annotators="):
-        PCS.load("pcs.json")
-    with pytest.raises(ConfigError, match=r"pcs\.json .*good, poor"):
-        PCS.load("pcs.json", annotators=["scripted:hash"])
-    loaded = PCS.load("pcs.json", annotators=list(pcs.annotators))
-    with pytest.raises(ConfigError, match=r"relation 'indeed' .*register_mr"):
-        loaded.annotate(ALIENS)
-    for opening in ("Indeed", "Notably", "Frankly"):
-        loaded.register_mr(opening.lower(), lambda text, opening=opening: f"{opening}, {text}")  # type: ignore[misc]
-    assert loaded.annotate(ALIENS) == pcs.annotate(ALIENS)
-
-
-def test_a_textmutator_object_is_passed_again_after_loading() -> None:
-    write_dataset(6)
-    mutator = ScriptedModel(lambda request: "Something else.", name="mutator")
-    pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"], mutator, generate_annotations=True, relations=[])
-    pcs.save("pcs.json")
-    with pytest.raises(ConfigError, match=r"pcs\.json: .*textmutator="):
-        PCS.load("pcs.json")
-    assert PCS.load("pcs.json", textmutator=mutator).textmutator is mutator
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", '{"prompt": 1}', "not JSON"])
-def test_a_file_not_written_by_save_is_named(content: str) -> None:
-    Path("pcs.json").write_text(content)
-    with pytest.raises(TableError, match=r"pcs\.json"):
-        PCS.load("pcs.json")
-    with pytest.raises(TableError, match=r"no file missing\.json"):
-        PCS.load("missing.json")
+@pytest.mark.parametrize("name", ["save", "load"])
+def test_save_and_load_name_what_to_use_instead(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"PCS\.{name} was removed: pickle"):
+        getattr(PCS, name)
 
 
 def test_without_a_dataset_all_votes_count_the_same() -> None:
@@ -610,12 +576,3 @@ def test_anything_but_a_text_is_refused() -> None:
         pcs.annotate_many(ALIENS)
     with pytest.raises(ConfigError, match="text 1 is a list"):
         pcs.annotate([ALIENS])  # type: ignore[arg-type]
-
-
-def test_the_saved_file_is_readable_json() -> None:
-    write_dataset(10)
-    panel().save("pcs.json")
-    values = json.loads(Path("pcs.json").read_text())
-    assert values["schema"] == 1
-    assert values["labels"] == ["Fake", "Real"]
-    assert set(values["weights"]["by_relation"]) == {"original", "indeed", "notably", "frankly"}

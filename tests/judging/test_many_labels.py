@@ -10,7 +10,6 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.judging.weighing.calibration import calibrator_from_dict
 from pcs_annotator.judging.weighing.optimisers.regression import _from_codes, normal_equations
 from pcs_annotator.judging.weighing.scoring import row_parts
@@ -90,13 +89,6 @@ def test_least_squares_needs_only_which_answers_are_equal(draws: int) -> None:
     )
     for one, other in zip(_from_codes(fewer, truth[:40] % 50), normal_equations(fewer, truth[:40] % 50), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
-
-
-def test_rows_to_label_and_to_review_need_no_table_of_errors() -> None:
-    votes, gold, _ = simulated(recall=0.9)
-
-    assert len(rows_to_label(votes, 5, gold=gold)) == 5
-    assert sorted(review_order(votes).tolist()) == list(range(ROWS))
 
 
 def test_fewer_rows_are_scored_at_a_time() -> None:

@@ -13,6 +13,7 @@ import pytest
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, TableError
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
+from pcs_annotator.reviewing.queues import unlike_gold_first
 from pcs_annotator.reviewing.rows import DECISIONS
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Query, ReviewOptions, Shown
@@ -367,3 +368,13 @@ def test_draws_that_cannot_be_stored_did_not_happen(review: Review, monkeypatch:
     assert numbers == [1, 2, 4, 5]  # a number that may be in the file is not used again
     kinds = [type(event) for event in read_review(review.rows.run.folder.review)]
     assert kinds == [Draw, Verdict, Draw, Verdict]
+
+
+def test_rows_unlike_all_gold_come_first_among_those_as_doubtful() -> None:
+    gold = ["The striker scored a late goal.", "The keeper saved a penalty."]
+    texts = ["The striker scored a late goal again.", "The bank raised its interest.", "The keeper saved it."]
+    order, certainty = np.array([2, 0, 1, 3]), np.array([0.5, 0.5, 0.5, 0.9])
+    assert unlike_gold_first(order, certainty, texts, gold).tolist() == [0, 1, 2, 3]
+    assert unlike_gold_first(order, certainty, texts, []).tolist() == [2, 0, 1, 3]
+    silent = np.array([-1.0, 0.5, 0.5, 0.9])  # a row without a label is not more than doubtful
+    assert unlike_gold_first(order, silent, texts, gold)[0] == 0

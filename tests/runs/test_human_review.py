@@ -32,18 +32,24 @@ def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]
 
 
-def test_without_gold_the_most_informative_rows_are_written(tmp_path: Path) -> None:
+def drawn_as_before(folder: Path) -> None:
+    """Make a folder say that its rows were chosen as informative, as an earlier version did."""
+    drawn = folder / "drawn.csv"
+    drawn.write_text(drawn.read_text(encoding="utf-8").replace("at random", "informative"), encoding="utf-8")
+
+
+def test_without_gold_random_rows_are_written(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=150, gold_rows=0)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert result.to_label is not None
-    assert (result.to_label.rows, result.to_label.kind) == (30, "informative")
-    assert {row["drawn"] for row in rows} == {"informative"}
+    assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
+    assert {row["drawn"] for row in rows} == {"at random"}
     assert {row["gold"] for row in rows} == {""}
     assert len({row["id"] for row in rows}) == 30
     assert all(row["text"].startswith(f"Case {row['id'].removeprefix('t')} looks") for row in rows)
 
 
-@pytest.mark.parametrize(("gold_rows", "kind"), [(0, "informative"), (30, "at random"), (100, "for review")])
+@pytest.mark.parametrize(("gold_rows", "kind"), [(0, "at random"), (30, "at random"), (100, "for review")])
 def test_rows_to_label_have_each_text_once_and_none_that_has_gold(gold_rows: int, kind: str, tmp_path: Path) -> None:
     data = read_csv(write_texts(tmp_path / "data.csv", range(120), gold_rows))
     copies = [{"id": f"copy{row['id']}", "text": row["text"].upper(), "gold": ""} for row in data]
@@ -62,15 +68,14 @@ def test_rows_to_label_have_each_text_once_and_none_that_has_gold(gold_rows: int
         assert len(rows) == 120 - gold_rows
 
 
-def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do(tmp_path: Path) -> None:
+def test_the_rows_of_a_run_without_gold_and_those_written_next_support_a_promise(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=150, gold_rows=0)
     folder = tmp_path / "run"
     given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
     taught = fit_run(folder, None, FromPeople(gold=given, to_label=60))
-    model = taught.learned.model
-    assert model.calibrator is not None
-    assert model.certificate is not None
-    assert "at random" in model.certificate.why_not
+    certificate = taught.learned.model.certificate
+    assert certificate is not None
+    assert (certificate.gold_rows, certificate.assumed_rows, certificate.holds) == (30, 0, False)
     assert taught.to_label is not None
     assert (taught.to_label.rows, taught.to_label.kind) == (60, "at random")
     rows = read_csv(folder / "to_label.csv")
@@ -78,9 +83,19 @@ def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do
     promised = fit_run(folder, None, FromPeople(gold=write_csv(given, labelled(rows))))
     certificate = promised.learned.model.certificate
     assert certificate is not None
-    assert certificate.holds
-    assert certificate.gold_rows == 60
-    assert "30 of them" in certificate.split
+    assert (certificate.gold_rows, certificate.assumed_rows, certificate.holds) == (90, 0, True)
+
+
+def test_informative_rows_of_an_earlier_version_support_no_promise(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=150, gold_rows=0)
+    folder = tmp_path / "run"
+    drawn_as_before(folder)
+    rows = [{**row, "drawn": "informative"} for row in labelled(read_csv(folder / "to_label.csv"))]
+    taught = fit_run(folder, None, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
+    assert taught.learned.model.calibrator is not None
+    certificate = taught.learned.model.certificate
+    assert certificate is not None
+    assert "at random" in certificate.why_not
 
 
 def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_first(tmp_path: Path) -> None:
@@ -137,9 +152,9 @@ def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> 
     assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
 
 
-@pytest.mark.parametrize("rows", [0, 7])
+@pytest.mark.parametrize("rows", [0, 7, 400])
 def test_the_requested_number_of_rows_is_written(rows: int, tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=40, gold_rows=0, learn=QUICK)
+    simulated_run(tmp_path, rows=450, gold_rows=0, learn=QUICK)
     result = fit_run(tmp_path / "run", None, FromPeople(to_label=rows))
     assert result.to_label is not None
     assert result.to_label.rows == rows
@@ -178,8 +193,9 @@ def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> N
     assert (certificate.gold_rows, certificate.assumed_rows) == (20 + len(counted), 20)
 
 
-def test_informative_rows_support_no_promise_even_if_their_labels_come_with_the_data(tmp_path: Path) -> None:
+def test_such_rows_support_no_promise_even_if_their_labels_come_with_the_data(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=60, gold_rows=0)
+    drawn_as_before(tmp_path / "run")
     chosen = {row["id"] for row in read_csv(tmp_path / "run" / "to_label.csv")}
     data = tmp_path / "data.csv"
     rows = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(data)]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +17,15 @@ from python_calamine import CalamineWorkbook
 from pcs_annotator.base.errors import PcsWarning, TableError
 from pcs_annotator.core.gold import same_text
 from pcs_annotator.tables import workbook
+from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow
-from pcs_annotator.tables.workbook import Sheet, number_cells, write_workbook
+from pcs_annotator.tables.workbook import Book, number_cells
+
+
+def write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("wb") as file, closing(Book(file, path.name)) as book:
+        book.begin(header)
+        book.write(rows)
 
 
 def cells(path: Path, sheet: int = 0) -> list[list[Any]]:
@@ -24,8 +34,8 @@ def cells(path: Path, sheet: int = 0) -> list[list[Any]]:
 
 def test_cells_are_what_they_were(tmp_path: Path) -> None:
     row = ["007", 1, 0.25, True, None, "=1+1", "http://example.org", "+cmd|' /C calc'!A0", "<r><t>x</t></r>", 2**60]
-    write_workbook(tmp_path / "a.xlsx", [Sheet(name="labels", header=[f"c{i}" for i in range(len(row))], rows=[row])])
-    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["labels"]
+    write(tmp_path / "a.xlsx", [f"c{i}" for i in range(len(row))], [row])
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["rows"]
     found = list(sheet[2])
     assert [cell.value for cell in found] == [*row[:-2], "<r><t>x</t></r> ", str(2**60)]
     assert [cell.data_type for cell in found] == ["s", "n", "n", "b", "n", "s", "s", "s", "s", "s"]
@@ -38,12 +48,12 @@ def test_cells_are_what_they_were(tmp_path: Path) -> None:
 )
 def test_texts_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.mktemp("book") / "a.xlsx"
-    write_workbook(path, [Sheet(name="a", header=["text"], rows=[[text] for text in texts])])
+    write(path, ["text"], [[text] for text in texts])
     assert [row[0] for row in cells(path)[1:]] == texts
 
 
 def test_line_ends_of_windows_become_those_of_cells(tmp_path: Path) -> None:
-    write_workbook(tmp_path / "a.xlsx", [Sheet(name="a", header=["text"], rows=[["one\r\ntwo\rthree"]])])
+    write(tmp_path / "a.xlsx", ["text"], [["one\r\ntwo\rthree"]])
     assert openpyxl.load_workbook(tmp_path / "a.xlsx").active["A2"].value == "one\ntwo\nthree"
 
 
@@ -51,30 +61,24 @@ def test_dates_are_dates_unless_excel_has_none(tmp_path: Path) -> None:
     day, time = datetime.date(2026, 3, 1), datetime.datetime(2026, 3, 1, 12, 30)
     zoned = time.replace(tzinfo=datetime.UTC)
     row = [day, time, zoned, datetime.date(1850, 1, 1), Decimal("1.5"), {"a": ["ü"]}, float("nan")]
-    write_workbook(tmp_path / "a.xlsx", [Sheet(name="a", header=list("abcdefg"), rows=[row])])
+    write(tmp_path / "a.xlsx", list("abcdefg"), [row])
     texts = ["2026-03-01 12:30:00+00:00", "1850-01-01"]
     assert cells(tmp_path / "a.xlsx")[1] == [day, time, *texts, 1.5, '{"a": ["ü"]}', ""]
 
 
 def test_header_stays_in_view_and_columns_suit_their_cells(tmp_path: Path) -> None:
     rows = [["x" * 500, "a\nbb"], ["短" * 10, "c"]]
-    write_workbook(tmp_path / "a.xlsx", [Sheet(name="a", header=["long text", "b"], rows=rows)])
+    write(tmp_path / "a.xlsx", ["long text", "b"], rows)
     sheet = openpyxl.load_workbook(tmp_path / "a.xlsx").active
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", "A1:B3")
     assert [round(sheet.column_dimensions[name].width) for name in "AB"] == [61, 6]
     assert sheet["A2"].alignment.wrap_text
 
 
-def test_a_workbook_has_several_sheets(tmp_path: Path) -> None:
-    sheet = Sheet(name="rows", header=["text", "gold"], rows=[["one", "x"], ["two", ""]])
-    write_workbook(tmp_path / "a.xlsx", [sheet, Sheet(name="more", header=["a"])])
-    assert openpyxl.load_workbook(tmp_path / "a.xlsx").sheetnames == ["rows", "more"]
-
-
 @pytest.mark.parametrize("text", ["long " * 7_000, "😀" * 17_000])
 def test_text_too_long_for_a_cell_is_cut_with_a_warning(tmp_path: Path, text: str) -> None:
     with pytest.warns(PcsWarning, match=r"a\.xlsx: 1 texts were cut, because .* 32,767 .*\.parquet hold them whole"):
-        write_workbook(tmp_path / "a.xlsx", [Sheet(name="a", header=["text"], rows=[[text], ["short"]])])
+        write(tmp_path / "a.xlsx", ["text"], [[text], ["short"]])
     found = cells(tmp_path / "a.xlsx")[1][0]
     assert text.startswith(found)
     assert len(found.encode("utf-16-le")) // 2 in (32_766, 32_767)
@@ -86,7 +90,7 @@ def test_more_rows_than_a_sheet_has_are_refused_and_leave_no_file(
 ) -> None:
     monkeypatch.setattr(workbook, "MOST_ROWS", 3)
     with pytest.raises(TableError, match=r"a\.xlsx: an Excel sheet has at most 3 rows and a header: write \.parquet"):
-        write_workbook(tmp_path / "a.xlsx", [Sheet(name="a", header=["n"], rows=[[n] for n in range(4)])])
+        write_table(tmp_path / "a.xlsx", pa.table({"n": range(4)}))
     assert list(tmp_path.iterdir()) == []
 
 

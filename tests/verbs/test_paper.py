@@ -10,7 +10,6 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning
@@ -265,16 +264,15 @@ def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
     assert paper.methods in text
 
 
-def test_a_workbook_has_a_sheet_per_table_with_numbers(made: Path, tmp_path: Path) -> None:
-    out = tmp_path / "table.xlsx"
+def test_a_workbook_was_removed_and_a_table_takes_its_place(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked in (["-o", str(tmp_path / "table.XLSX")], ["--format", "xlsx"]):
+        assert main(["paper", str(made), *asked]) == 2
+        assert "xlsx was removed: write .csv" in " ".join(capsys.readouterr().err.casefold().split())
+    out = tmp_path / "table.csv"
     assert main(["paper", str(made), "-o", str(out)]) == 0
-    book = openpyxl.load_workbook(out)
-    assert book.sheetnames == [
-        "agreement", "labels", "confusion", "coders", "counts", "share of gold", "share of label", "figures", "methods",
-    ]  # fmt: skip
-    heading, accuracy, *_ = book["agreement"].iter_rows(values_only=True)
-    assert heading == ("Figure", "Value", "Value low", "Value high", "n")
-    assert isinstance(accuracy[1], float)
+    assert out.read_text(encoding="utf-8").startswith("quantity,")
     assert main(["paper", str(made), "-o", str(out)]) == 2  # it exists
 
 
@@ -290,8 +288,8 @@ def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.Captur
     assert format_of(None, Path("a.TEX")) == "latex"
     assert format_of(None, Path("results")) == "markdown"
     assert format_of("csv", Path("a.txt")) == "csv"
-    with pytest.raises(ConfigError, match=r"name a file with -o, such as -o tables\.xlsx"):
-        format_of("xlsx", None)
+    with pytest.raises(ConfigError, match=r"name a file with -o, such as -o tables\.docx"):
+        format_of("docx", None)
     assert main(["paper", str(made), "--format", "csv", "--order", "bad,good"]) == 0
     assert capsys.readouterr().out.startswith("quantity,")
     assert main(["paper", str(made), "-o", "a.pdf"]) == 2
@@ -303,7 +301,7 @@ def test_an_order_given_later_counts_the_same_rows(made: Path, paper: Paper) -> 
     turned = paper_of(open_run(made), ["bad", "good"])
     values = {row[0]: row[3] for row in paper.figures.rows if not row[1]}
     assert {row[0]: row[3] for row in turned.figures.rows if not row[1]} == pytest.approx(values)
-    assert turned.shares[0].columns == ("label / gold", "bad", "good")
+    assert [row[1] for row in turned.figures.rows if row[0] == "count"][:1] == ["bad"]
 
 
 def test_fewer_gold_rows_than_two_per_fold_leave_only_figures_of_scores_out(made: Path, tmp_path: Path) -> None:

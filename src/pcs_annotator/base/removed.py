@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 _INSTEAD: Mapping[tuple[str, str], str] = {
     ("relation", "llm:wording"): "use 'wording' instead, with an instruction of your own in wordings under [task]",
@@ -49,12 +50,26 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("optimiser", "lr-authors"): "use 'lr' instead",
     ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",
     ("optimiser", "ga-brier"): "use 'ga', or GeneticAlgorithm(objective='brier') in Python",
+    ("name", "xlsx"): "write .csv, which has one row per figure and opens in any spreadsheet program",
+    ("name", "optimisers"): "pcs evaluate VOTES --methods lr,ga,auto,logit,uniform compares them",
+    ("method", "PCS.save"): "pickle a fitted PCS; or make it again, as its answers are in the ledger",
+    ("method", "PCS.load"): "pickle a fitted PCS; or make it again, as its answers are in the ledger",
     ("calibration", "isotonic"): "use 'softmax' instead",
 }
-"""Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
+"""Kind and name → what to use instead. A value of a setting or an argument has its name as its kind."""
 
 
 def removed(kind: str, name: object) -> str:
     """Return that something of an earlier version was removed, and what to use instead; empty for any other name."""
     instead = _INSTEAD.get((kind, str(name)))
     return f"was removed: {instead}" if instead else ""
+
+
+class RemovedMethod:
+    """A method of an earlier version: using it is an error that says what to use instead."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{self._name} {removed('method', self._name)}")

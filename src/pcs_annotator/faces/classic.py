@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError, warn_user
+from pcs_annotator.base.removed import RemovedMethod
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
@@ -16,8 +17,6 @@ from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, name_annotators
 from pcs_annotator.runs.resolve_config import DEFAULT as PAPERS_RELATIONS
-from pcs_annotator.tables.files import expecting, read_json, write_json
-from pcs_annotator.version import __version__
 
 DEFAULT_LEDGER = "ledger.db"
 
@@ -40,7 +39,7 @@ class PCS:
     """Labels texts with the paper's Perceived Confidence Score.
 
     Nothing is read, asked or learned before the first `annotate` or `fit`. No question is asked twice: every answer is
-    kept in a ledger beside the dataset.
+    kept in a ledger beside the dataset. A fitted object can be pickled, without its keys.
 
     Args:
         prompt: What to decide; its `<label>` tags name the labels.
@@ -98,15 +97,13 @@ class PCS:
         self.settings = settings or CollectSettings(answers="hard")
         self.seed = seed
         given = as_relations(PAPERS_RELATIONS if relations is None else relations)
-        # name → the relation, or None for a function that is to be registered again after loading
-        self._relations: dict[str, RelationLike | None] = {ORIGINAL: ORIGINAL}
+        self._relations: dict[str, RelationLike] = {ORIGINAL: ORIGINAL}
         self._relations |= {one if isinstance(one, str) else one.name: one for one in given}
         # HF_TOKEN is the variable of Hugging Face that takes precedence
         keys = {"GROQ_API_KEY": GROQ_API_KEY, "OPENAI_API_KEY": OPENAI_API_KEY, "ANTHROPIC_API_KEY": ANTHROPIC_API_KEY}
         keys["HF_TOKEN"] = HUGGINGFACE_API_KEY
         self._keys = Secrets({name: key for name, key in keys.items() if key})
         self._learned: LearnedTask | None = None
-        self._loaded_from = ""
 
     def __repr__(self) -> str:
         names = [one.name for one in name_annotators(self.annotators)]
@@ -146,17 +143,12 @@ class PCS:
         """
         if not isinstance(name, str) or not name.strip() or {"|", "+", "\n"} & set(name):
             raise ConfigError(f"{name!r} is not a valid relation name: use a word without | and +")
-        if self._relations.get(name) is not None:
+        if name in self._relations:
             raise ConfigError(f"there is already a relation {name!r}: choose another name")
-        if self._loaded_from and name not in self._relations:
-            raise ConfigError(
-                f"{self._loaded_from} has no weight for a relation {name!r}: create a PCS with the dataset and fit it"
-            )
         if isinstance(function_or_prompt, str) and self.textmutator is None:
             raise ConfigError(f"relation {name!r} is a prompt, which needs a model: name one as textmutator")
         self._relations[name] = classic.own_relation(name, function_or_prompt)
-        if not self._loaded_from:
-            self._learned = None
+        self._learned = None
 
     def fit(self) -> Self:
         """Read the dataset, ask about it if `generate_annotations` is set, and learn the weights."""
@@ -192,69 +184,7 @@ class PCS:
         known = self._known()
         return await classic.score_texts(self._panel(known.task), given, known.weights)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved.
-
-        Objects and functions are saved by name only.
-        """
-        learned = self._learned or self.fit()._known()
-        names = [one.name for one in name_annotators(self.annotators)]
-        own = {name: one for name, one in self._relations.items() if not isinstance(one, str)}
-        values = {
-            "version": __version__,
-            "prompt": learned.task.instruction,
-            "labels": list(learned.task.labels),
-            "annotators": [
-                {"name": name, "model": one if isinstance(one, str) else None}
-                for name, one in zip(names, self.annotators, strict=True)
-            ],
-            "textmutator": self.textmutator if isinstance(self.textmutator, str) else None,
-            "own_textmutator": self.textmutator is not None and not isinstance(self.textmutator, str),
-            "relations": [one for one in self._relations.values() if isinstance(one, str)],
-            "own": {name: {"prompt": classic.prompt_of(one)} for name, one in own.items()},
-            "weights": learned.weights.to_dict(),
-            "Optimizer": self.Optimizer,
-        }
-        write_json(Path(path), values)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        annotators: Sequence[object] | None = None,
-        textmutator: object | None = None,
-        **more: Any,
-    ) -> Self:
-        """Load what `save` wrote, ready to annotate; the dataset is not needed.
-
-        Args:
-            path: The saved file.
-            annotators: The same models again, if they are objects or functions rather than names.
-            textmutator: The same for the model that rewrites.
-            more: Keys, `ledger`, `budget_usd` and `settings`, as for the constructor; the ledger is `ledger.db` in the
-                working folder unless another is named.
-        """
-        saved = read_json(Path(path))
-        with expecting(Path(path), "name a file that PCS.save wrote, or save again"):
-            learned = LearnedTask(Task(saved["prompt"], saved["labels"]), Weights.from_dict(saved["weights"]))
-            models = {entry["name"]: entry["model"] for entry in saved["annotators"]}
-            prompts = {name: entry["prompt"] for name, entry in saved["own"].items()}
-            known = {"Optimizer": saved["Optimizer"], "relations": saved["relations"]}
-            mutator, is_object = textmutator or saved["textmutator"], saved["own_textmutator"]
-        if is_object and textmutator is None:
-            raise ConfigError(f"{path}: the textmutator is an object, not saved: pass textmutator=…")
-        objects = [name for name, model in models.items() if model is None]
-        if annotators is None and objects:
-            raise ConfigError(f"{path}: the model {objects[0]!r} is an object, not saved: pass annotators=[…]")
-        chosen = list(models.values() if annotators is None else annotators)
-        if sorted(one.name for one in name_annotators(chosen)) != sorted(models):
-            raise ConfigError(f"{path} has weights for {', '.join(models)}: pass exactly these as annotators")
-        made = cls(learned.task.instruction, None, chosen, mutator, **known, **more)
-        for name, prompt in prompts.items():
-            made._relations[name] = None if prompt is None else classic.own_relation(name, prompt)
-        made._learned, made._loaded_from = learned, os.fspath(path)
-        return made
+    save, load = RemovedMethod(), RemovedMethod()
 
     def _known(self) -> LearnedTask:
         if self._learned is None:
@@ -263,11 +193,7 @@ class PCS:
 
     def _panel(self, task: Task) -> Panel:
         """Return the models, relations and settings to ask with."""
-        relations: list[RelationLike] = []
-        for name, one in self._relations.items():
-            if one is None:
-                raise ConfigError(f"relation {name!r} is a function, not saved: call register_mr with it again")
-            relations.append(one)
+        relations = list(self._relations.values())
         ledger = self.ledger or DEFAULT_LEDGER
         if self.ledger is None and self.dataset_path is not None:
             ledger = classic.beside(Path(self.dataset_path), DEFAULT_LEDGER)
@@ -280,10 +206,6 @@ class PCS:
         return Panel(task=task, annotators=self.annotators, relations=relations, ledger=place, settings=settings)
 
     async def _learn(self) -> LearnedTask:
-        if self._loaded_from:
-            raise ConfigError(
-                f"loaded from {self._loaded_from} without a dataset: create a PCS with dataset_path to fit"
-            )
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise ConfigError("the prompt is empty: say what to decide, as in 'Is this <label>Fake</label> or …'")
         if not self.annotators:

@@ -3,7 +3,7 @@
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,10 +14,10 @@ import numpy as np
 from pcs_annotator.asking.ledger.lock import lock_or_refuse
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.arrays import Array, Integers, Mask
+from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
-from pcs_annotator.judging.promising.informative import COMPARED, unlike_gold_first
 from pcs_annotator.judging.promising.review_design import Drawn
 from pcs_annotator.reviewing.rows import Rows
 from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions
@@ -26,6 +26,9 @@ from pcs_annotator.runs.review_state import ReviewState, now
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "finish", "stream", "conflicts")
 
 UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream", "finish")  # queues whose rows nobody has to draw
+# more texts, or more of each, only cost time
+COMPARED = 1_000
+CHARACTERS_READ = 1_000
 
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
@@ -273,3 +276,20 @@ def _wanted(rows: Rows, double: float) -> Array:
     hashes = (blake2b(name.encode("utf-8", "replace"), digest_size=6, person=b"double").digest() for name in rows.ids)
     places = np.array([int.from_bytes(one, "big") for one in hashes]) / 2**48
     return np.where(places < double, 2, 1).astype(np.int16)
+
+
+def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], gold: Sequence[str]) -> Integers:
+    """Return rows, least certain first, in an order in which the first are also unlike all texts with gold.
+
+    `texts` are those of the first rows. From 100 gold rows to 200, this gained 1.2 points over the least certain first
+    with 21 labels, and nothing with two.
+    """
+    if not gold:
+        return order
+    counts = count_ngrams([text[:CHARACTERS_READ] for text in (*gold[-COMPARED:], *texts)])
+    vectors = weigh(counts, rarity_of(counts))
+    known = min(len(gold), COMPARED)
+    alike = (vectors[known:] @ vectors[:known].T).max(axis=1).toarray().ravel()
+    first, rest = order[: len(texts)], order[len(texts) :]
+    worth = (1 - np.maximum(certainty[first], 0.0)) * (1 - alike)
+    return np.concatenate([first[np.argsort(-worth, kind="stable")], rest])

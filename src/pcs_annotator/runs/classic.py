@@ -145,11 +145,6 @@ def own_relation(name: str, given: RelationLike) -> Relation:
     return InTurn(name, (FunctionRelation(name, given, expects=OWN_PROMPT),))
 
 
-def prompt_of(given: object) -> str | None:
-    """Return the prompt that `own_relation` made a relation from; None for any other."""
-    return given.prompt if isinstance(given, PromptedRelation) and given.expects == OWN_PROMPT else None
-
-
 def no_votes(panel: Panel) -> Votes:
     """Return the votes of a panel on no texts."""
     options = replace(panel.settings.choosing, rewriter=panel.settings.rewriter is not None)

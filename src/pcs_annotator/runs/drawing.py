@@ -20,7 +20,6 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Audit, audit, audit_in_order, draw_rows, fingerprint
 from pcs_annotator.judging.promising.drift import profiles
-from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
 from pcs_annotator.runs.review_state import ReviewVerdicts
@@ -42,12 +41,10 @@ class HandedOut(NamedTuple):
 def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
     """Write the rows that a person should label next, each text once, and none whose text has gold.
 
-    Without a confidence, these are the most informative rows. With a confidence but no promise, they are drawn at
-    random, because only random rows can support a promise. With a promise, they are all rows left for review, the
-    least certain first.
+    Without a promise, they are drawn at random, because only random rows can support one. With a promise, they are
+    all rows left for review, the least certain first.
     """
-    codes = gold_codes(votes, gold.labels)
-    labelled = codes != UNLABELLED
+    labelled = gold_codes(votes, gold.labels) != UNLABELLED
     same = same_texts([item.text for item in items])
     unlabelled = np.zeros(len(items), dtype=np.bool_)  # one row for every text that has no gold label in any row
     unlabelled[np.unique(same, return_index=True)[1]] = True
@@ -56,14 +53,10 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     seed = int(labelled.sum())
     certificate = model.certificate
     kind: SampleKind
-    if model.calibrator is None:
-        among = np.flatnonzero(labelled | unlabelled)
-        chosen = among[rows_to_label(votes.take(among), rows, gold=codes[among], seed=seed)]
-        kind = "informative"
-    elif certificate is None or not certificate.holds:
+    if certificate is None or not certificate.holds:
         needed = certificate and certificate.rows_needed
         missing = needed.likely - certificate.gold_rows if certificate and needed else 0
-        wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
+        wanted = max(rows, min(missing, MOST_ROWS_TO_LABEL))
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
@@ -76,7 +69,8 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     judged = model.judged(votes)
     assert judged.probabilities is not None
     assert judged.accepted is not None
-    order = review_order(votes, judged.probabilities[np.arange(len(votes)), judged.best])
+    confidence = judged.probabilities[np.arange(len(votes)), judged.best]
+    order = np.lexsort((confidence, ~votes.silent))  # rows without a vote first
     return order[(unlabelled & ~judged.accepted)[order]]
 
 

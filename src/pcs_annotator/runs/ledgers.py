@@ -1,4 +1,4 @@
-"""`pcs ledger`: size, export, import and prune, without calling a model."""
+"""`pcs ledger`: size, import and prune, without calling a model."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

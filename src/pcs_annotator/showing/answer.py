@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # it imports the code that asks models, which a table of vote
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
-    "informative": ("most informative row to label", "most informative rows to label"),
     "at random": ("random row to label", "random rows to label, which a promise can be based on"),
     "for review": ("row for review", "rows for review, the least certain first"),
 }

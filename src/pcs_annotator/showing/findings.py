@@ -163,8 +163,8 @@ def _unreadable(facts: Facts) -> Iterator[Flag]:
         asked, silent = int((codes != NOT_ASKED).sum()), int((codes == ABSTAINED).sum())
         if LEAST_UNREADABLE <= silent < asked and silent >= MANY_UNREADABLE * asked:
             detail = (
-                f"{silent:,} of {asked:,} answers of {name} have no readable label: look at them with pcs ledger "
-                "export, or use a model that keeps to the labels"
+                f"{silent:,} of {asked:,} answers of {name} have no readable label: look at them (column reply of "
+                "ledger.db), or use a model that keeps to the labels"
             )
             yield Flag("unreadable answers", detail)
 

@@ -48,7 +48,7 @@ def to_csv(table: ResultTable) -> str:
     """Return the table as CSV; a figure with an interval takes three columns, numbers keep their decimals."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heading, rows = without_intervals(table)
+    heading, rows = _without_intervals(table)
     writer.writerow([_harmless(name) for name in heading])
     writer.writerows([_plain(cell) for cell in row] for row in rows)
     for name, value in table.summary:
@@ -56,7 +56,7 @@ def to_csv(table: ResultTable) -> str:
     return out.getvalue()
 
 
-def without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
+def _without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
     """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
     cells = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     spread = [any(isinstance(one, Figure) and one.interval is not None for one in column) for column in cells]

@@ -15,7 +15,10 @@ from pcs_annotator.tables.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.tables.workbook import original_cell
 
 SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
-"""How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
+"""How a row was chosen for labelling; a promise can be based only on rows drawn at random.
+
+The two kinds `informative` and `for audit` are those of earlier versions: no row is drawn so now.
+"""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 

@@ -19,7 +19,7 @@ from pcs_annotator.tables.arrow import pa, parquet
 from pcs_annotator.tables.files import WEB, atomic_path, check_ending, explained, file_system, shown_address
 from pcs_annotator.tables.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.tables.tabular import is_address
-from pcs_annotator.tables.workbook import WORKBOOK, Book, Sheet, number_cells, safe_cell
+from pcs_annotator.tables.workbook import WORKBOOK, Book, number_cells, safe_cell
 
 _TEXTS = (".csv", ".tsv", ".jsonl")
 WRITTEN = (*_TEXTS, *PARQUET, WORKBOOK, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
@@ -164,7 +164,7 @@ class _WorkbookWriter(TableWriter):
 
     def write(self, table: pa.Table) -> None:
         if not self._begun:
-            self._book.begin(Sheet(name="rows", header=table.column_names))
+            self._book.begin(table.column_names)
             self._begun = True
         columns = [number_cells(column.to_pylist()) for column in table.columns]
         self._book.write(zip(*columns, strict=True))

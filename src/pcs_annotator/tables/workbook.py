@@ -4,17 +4,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
-from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import TableError, warn_user
-from pcs_annotator.tables.files import atomic_path, check_ending
 
 WORKBOOK = ".xlsx"
 MOST_ROWS = 1_048_575  # an Excel sheet has one row more, for the header
@@ -29,28 +25,6 @@ _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")  # a cell that may be run 
 Cell = Any  # a text, a number, a truth value, a date or None; anything else is written as JSON
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """One sheet of a workbook."""
-
-    name: str  # its name, at most 31 characters
-    header: Sequence[str]  # names of its columns
-    rows: Iterable[Sequence[Cell]] = ()  # its cells, row by row
-
-
-def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
-    """Write a workbook whole or not at all.
-
-    Every sheet has a header that stays in view, a filter for every column, and columns as wide as what is in them.
-    Texts that are too long for a cell are cut, with a warning; too many rows are an error.
-    """
-    check_ending(path, [WORKBOOK])
-    with atomic_path(path) as temporary, temporary.open("wb") as file, closing(Book(file, path.name)) as book:
-        for sheet in sheets:
-            book.begin(sheet)
-            book.write(sheet.rows)
-
-
 def refuse_too_many_rows(rows: int, name: str) -> None:
     """Raise if a sheet cannot have this number of rows."""
     if rows > MOST_ROWS:
@@ -60,7 +34,11 @@ def refuse_too_many_rows(rows: int, name: str) -> None:
 
 
 class Book:
-    """A workbook that is being written, one sheet after the other, with memory that does not grow with its rows."""
+    """A workbook of one sheet that is being written, with memory that does not grow with its rows.
+
+    The header stays in view, every column has a filter and is as wide as what is in it. Texts that are too long for a
+    cell are cut, with a warning; too many rows are an error.
+    """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         """Begin a workbook; it is called `name` in messages."""
@@ -71,16 +49,15 @@ class Book:
         self._formats: dict[str, Any] = {}
         self._sheet: Any = None
 
-    def begin(self, sheet: Sheet) -> None:
-        """Finish the sheet before, if there is one, and write the header of another, whose rows are still to come."""
-        self._finish()
-        self._sheet = self._book.add_worksheet(sheet.name)
+    def begin(self, header: Sequence[str]) -> None:
+        """Write the header; the rows are still to come."""
+        self._sheet = self._book.add_worksheet("rows")
         self._rows = self._cut = 0
-        self._widths = [_width(name) + 3 for name in sheet.header]  # room for the button of the filter
+        self._widths = [_width(name) + 3 for name in header]  # room for the button of the filter
         self._sheet.freeze_panes(1, 0)
-        header = self._book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True})
-        for column, name in enumerate(sheet.header):
-            self._sheet.write_string(0, column, self._fitting(name), header)
+        bold = self._book.add_format({"bold": True, "bottom": 1, "valign": "top", "text_wrap": True})
+        for column, name in enumerate(header):
+            self._sheet.write_string(0, column, self._fitting(name), bold)
 
     def write(self, rows: Iterable[Sequence[Cell]]) -> None:
         """Add rows to the sheet."""
@@ -133,13 +110,12 @@ class Book:
         return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
 
     def _finish(self) -> None:
-        """Set what depends on all rows of a sheet; say how many texts were cut."""
+        """Set what depends on all rows; say how many texts were cut."""
         if self._sheet is None:
             return
         for column, width in enumerate(self._widths):
             self._sheet.set_column(column, column, min(width, _WIDEST))
         self._sheet.autofilter(0, 0, self._rows, len(self._widths) - 1)
-        self._sheet = None
         if self._cut:
             warn_user(
                 f"{self._name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "

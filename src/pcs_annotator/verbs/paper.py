@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.removed import removed
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
+from pcs_annotator.judging.evaluation.agreement import Resampling
 from pcs_annotator.judging.evaluation.figures import cell_of
 from pcs_annotator.judging.evaluation.tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.runs.certificate_text import promised
@@ -20,10 +21,9 @@ from pcs_annotator.showing.answer import of_run
 from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
-from pcs_annotator.tables.workbook import Sheet, write_workbook
 
-Format = Literal["markdown", "latex", "csv", "xlsx", "docx"]
-ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx", ".docx": "docx"}
+Format = Literal["markdown", "latex", "csv", "docx"]
+ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".docx": "docx"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
@@ -40,7 +40,6 @@ class Paper(NamedTuple):
     tables: Sequence[ResultTable]
     figures: ResultTable
     methods: str
-    shares: Sequence[ResultTable]
 
 
 def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
@@ -62,36 +61,18 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
         figures = replace(figures, rows=[*figures.rows, [name, "", "", one.value, *one.interval, one.n]])
     if learned.among_coders is not None:
         others.append(coders_table(learned.among_coders))
-    return Paper([results, *others], figures, methods_of(result), _shares(found))
-
-
-def _shares(found: AgainstGold) -> list[ResultTable]:
-    """Return the confusion matrix as numbers: counts, shares of the gold label, and shares of the label."""
-    lines = [*found.labels, "(no label)"][: len(found.table) if found.table[-1].any() else -1]
-    gold, given = found.table.sum(axis=0), found.table.sum(axis=1, keepdims=True)
-    kinds = {
-        "counts": found.table,
-        "share of gold": found.table / gold.clip(1),
-        "share of label": found.table / given.clip(1),
-    }
-    return [
-        ResultTable(
-            name=name,
-            title=name,
-            columns=("label / gold", *found.labels),
-            rows=[[label, *row] for label, row in zip(lines, values.tolist(), strict=False)],
-        )
-        for name, values in kinds.items()
-    ]
+    return Paper([results, *others], figures, methods_of(result))
 
 
 def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
     if name is None and out is not None:
+        if gone := removed("name", out.suffix.lower().removeprefix(".")):
+            raise ConfigError(f"{out}: {out.suffix} {gone}")
         check_ending(out, tuple(ENDINGS))
     found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
-    if found in ("xlsx", "docx") and out is None:
-        raise ConfigError(f"that cannot be printed: name a file with -o, such as -o tables.{found}")
+    if found == "docx" and out is None:
+        raise ConfigError("that cannot be printed: name a file with -o, such as -o tables.docx")
     return found
 
 
@@ -144,14 +125,5 @@ def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = F
     """Write the parts into a file; one that exists is an error or, with `keep_earlier`, kept under a dated name."""
     refuse_existing(out, replace=keep_earlier)
     make_way(out)
-    if kind == "xlsx":
-        sheets = [_sheet(table) for table in (*paper.tables, *paper.shares, paper.figures)]
-        write_workbook(out, [*sheets, Sheet(name="methods", header=["methods"], rows=[[paper.methods]])])
-        return out
     write_page(out, rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind))
     return out
-
-
-def _sheet(table: ResultTable) -> Sheet:
-    header, rows = rt.without_intervals(table)
-    return Sheet(name=table.name, header=header, rows=rows)

@@ -258,12 +258,13 @@ def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured)
     assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 170
 
 
-def test_a_run_without_gold_picks_the_most_informative_rows_to_label(capsys: Captured) -> None:
+def test_a_run_without_gold_draws_random_rows_to_label(capsys: Captured) -> None:
     write_texts(Path("data.csv"), range(40))
     models = [part for model in MODELS for part in ("--model", model)]
     assert main(["run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"]) == 0
     assert re.search(
-        "6 most informative rows to label: runs/data/to_label.csv", " ".join(capsys.readouterr().out.split())
+        "6 random rows to label, which a promise can be based on: runs/data/to_label.csv",
+        " ".join(capsys.readouterr().out.split()),
     )
     assert len(read_csv(Path("runs/data/to_label.csv"))) == 6
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.system
 __all__ = ["in_a_folder_of_its_own"]
 
 QUICK = ["--resamples", "20", "--repeats", "1", "--out", "out"]
-NAMES = ["rq1", "rq2", "rq3", "rq4", "size", "optimisers", "temperature"]
+NAMES = ["rq1", "rq2", "rq3", "rq4", "size", "temperature"]
 # Tables are made with lr either way; named, it is also how the run behind them learns, which takes seconds with auto.
 ASKING = ["--optimiser", "lr", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
 
@@ -132,6 +132,12 @@ def test_what_cannot_be_answered_is_one_clear_sentence(
     error = capsys.readouterr().err
     assert re.search(complaint, error), error
     assert "Traceback" not in error
+
+
+def test_an_experiment_that_was_removed_names_the_command_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "optimisers", write_votes(Path("votes.csv")), *QUICK]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "optimisers was removed: pcs evaluate VOTES --methods lr,ga," in error
 
 
 def test_texts_are_asked_about_once_and_the_second_time_is_free(capsys: pytest.CaptureFixture[str]) -> None:

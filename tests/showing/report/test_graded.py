@@ -69,11 +69,6 @@ def test_relations_of_the_question_are_no_rewrites(tmp_path: Path) -> None:
     variants = [row["votes"][0][1] for row in listed(html)]
     assert all((original[0], order[0]) == (0, 1) for original, order, _ in variants)
     assert any(voice[0][1] for _, _, voice in variants)
-    text = section(html, "questions")
-    assert "graded answer counts as the label" in text
-    plain = replace(MIXED, graded=(), relations=("original", "order", "wording"))
-    text = section(render(made_run(tmp_path, plain)), "questions")
-    assert "graded" not in text
 
 
 def test_the_page_says_which_models_gave_log_probabilities(tmp_path: Path) -> None:

@@ -30,9 +30,7 @@ from tests.judging.strategies import coded
 
 pytestmark = pytest.mark.system
 
-SETTINGS = Settings(
-    how=EvaluationOptions(repeats=1, resamples=20), optimisers=("lr", "ga", "uniform"), sizes=(10, 20, 40), draws=3
-)
+SETTINGS = Settings(how=EvaluationOptions(repeats=1, resamples=20), sizes=(10, 20, 40), draws=3)
 MODELS = ["llama-3-8b", "mistral-7b", "gemma-2-9b"]
 PAPERS_SINGLE = [0.82, 0.70, 0.87, 0.62, 0.72, 0.80, 0.88, 0.86, 0.86]  # PCS of one model on the paper's three sets
 
@@ -362,20 +360,6 @@ def test_a_learning_curve_needs_rows_of_both_classes() -> None:
     rare[0] = 1
     table = run("size", {"mine": (votes, rare)}, replace(SETTINGS, sizes=(5,))).tables[0]
     assert noted(table, "mine: too few rows of the rarer class")
-
-
-def test_optimisers_on_the_same_rows() -> None:
-    table = run("optimisers", {"mine": panel()}).tables[0]
-    assert column(table, "Optimiser") == ["lr", "ga", "uniform"]
-    assert column(table, "p (Holm)")[0] is None
-    assert noted(table, "seeds 0")
-
-
-def test_with_many_rows_optimisers_use_a_part_of_them_and_a_note_is_added() -> None:
-    settings = replace(SETTINGS, optimisers=("uniform", "no-such-thing"))
-    table = run("optimisers", {"mine": panel(items=1100)}, settings).tables[0]
-    assert noted(table, "1000 of 1100 rows at random (seed 0)")
-    assert noted(table, "no-such-thing: no optimiser is called")
 
 
 def test_temperatures_side_by_side() -> None:

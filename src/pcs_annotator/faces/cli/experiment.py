@@ -31,7 +31,7 @@ PAPERS_OPTIMISER = "lr"
 @options.options_for("gold_wins", "replace", "limit", "wait")
 @options.printing
 def command(*, name: str, sources: tuple[str, ...], out: Path, config: Path | None, **given: Any) -> int:
-    """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, optimisers, temperature, or all.
+    """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, temperature, or all.
 
     Each of the SOURCES is a dataset: a table of votes with gold, a run folder, or texts with gold, which models are
     asked about first, as in pcs run. Texts come from a CSV, JSONL or Parquet file, here or at an address, or

@@ -43,7 +43,7 @@ PURPOSES: dict[str, dict[str, str]] = {
     "Conclusions": {
         "estimate": "which shares, differences or regressions do the labels support?",
         "robust": "would another model, question or way of learning change the conclusion?",
-        "paper": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
+        "paper": "write results and methods of a run for a paper: Markdown, LaTeX, Word or CSV",
     },
     "Research": {
         "evaluate": "is PCS better than simpler methods on these votes?",

@@ -62,7 +62,7 @@ def report_command(*, folder: Path, out: Path | None, kind: str | None, figures:
     "--format",
     "name",
     type=click.Choice(get_args(paper.Format)),
-    help="Format; default: what the ending of --out says (.md, .tex, .docx, .csv, .xlsx), else markdown.",
+    help="Format; default: what the ending of --out says (.md, .tex, .docx, .csv), else markdown.",
 )
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")

@@ -37,7 +37,7 @@ def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, r
 
     `order` are the positions of the frame's rows in their fixed random order, of which some have been reached; `drawn`
     says for every row of the run whether it may not be drawn, because it was already or is not in the frame; at least
-    one may be. `doubt` are the positions of all rows, least certain first, such as from `review_order`.
+    one may be. `doubt` are the positions of all rows, least certain first.
     """
     return _draw(order, reached, drawn, learning_distribution(doubt, drawn), (AT_RANDOM, rng))
 

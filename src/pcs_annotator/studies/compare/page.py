@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.evaluation.relation_value import two_digits
@@ -13,7 +15,6 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.sections import rows as lists
-from pcs_annotator.showing.report.sections.questions import matrix, top_changes
 from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison
@@ -26,6 +27,8 @@ SAME_COST = 0.02
 NOT_REQUESTED = "no promise was requested"
 MOST_EXAMPLES = 200
 MOST_LABELS = 20
+MOST_CHANGES = 12
+HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)  # shares above which a cell is one shade darker
 NAMES = ("A", "B")
 FIGURES = (
     ("accuracy", "accuracy"),
@@ -212,8 +215,41 @@ def _labels(found: comparison.Comparison) -> b.Section:
     names = [*found.labels, *(["no label"] if some_empty else [])]
     table = found.table[: len(names), : len(names)]
     if len(names) > MOST_LABELS:
-        return b.section("labels", "Labels", agreed, top_changes(table, names, "A → B", "rows"))
-    return b.section("labels", "Labels", agreed, matrix(table, names, "A ↓ B →", "Labels of A and B"))
+        return b.section("labels", "Labels", agreed, _top_changes(table, names))
+    return b.section("labels", "Labels", agreed, _matrix(table, names))
+
+
+def _matrix(counts: np.ndarray, names: Sequence[str]) -> b.Table:
+    """Return how many rows have each label of A (rows) and of B (columns), with the share of the row in colour."""
+    rows: list[b.Row] = [
+        [b.name(one), *(_heat_cell(int(times), int(line.sum()), same=at == place) for place, times in enumerate(line))]
+        for at, (one, line) in enumerate(zip(names, counts, strict=True))
+    ]
+    columns = [b.Column("A ↓ B →"), *b.numbers(*map(b.name, names))]
+    return b.Table(columns=columns, rows=rows, kind="heat", label="Labels of A and B")
+
+
+def _top_changes(counts: np.ndarray, names: Sequence[str]) -> b.Table | None:
+    """Return the most frequent pairs of different labels; None if there are none."""
+    changes = counts.copy()
+    np.fill_diagonal(changes, 0)
+    places = [divmod(int(place), len(names)) for place in np.argsort(-changes, axis=None, kind="stable")[:MOST_CHANGES]]
+    rows: list[b.Row] = [
+        [(b.name(names[row]), " → ", b.name(names[column])), int(times), percent(int(times), int(counts[row].sum()))]
+        for row, column in places
+        if (times := changes[row, column])
+    ]
+    return b.Table(columns=[b.Column("A → B"), *b.numbers("rows", "share")], rows=rows) if rows else None
+
+
+def _heat_cell(part: int, whole: int, *, same: bool) -> b.Cell:
+    """Return a count and its share, in a colour that tells how large it is; grey on the diagonal."""
+    if not whole:
+        return None
+    if not part and not same:
+        return b.Shaded("0", "number quiet")
+    kind = "number same" if same else f"number heat-{sum(part / whole > step for step in HEAT)}"
+    return b.Shaded((count(part), " ", b.Styled(percent(part, whole), "small")), kind)
 
 
 def promises(found: comparison.Comparison) -> b.Section:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.studies.paper.models import each_relation, several_models, single_models, temperatures
-from pcs_annotator.studies.paper.rivals import gold_size, optimiser_choice, published_baselines
+from pcs_annotator.studies.paper.rivals import gold_size, published_baselines
 from pcs_annotator.studies.paper.study import Replication, Settings
 
 EXPERIMENTS: dict[str, Callable[[Replication], Experiment]] = {
@@ -16,7 +16,6 @@ EXPERIMENTS: dict[str, Callable[[Replication], Experiment]] = {
     "rq3": several_models,
     "rq4": each_relation,
     "size": gold_size,
-    "optimisers": optimiser_choice,
     "temperature": temperatures,
 }
 

@@ -1,7 +1,6 @@
-"""PCS beside other methods: published baselines (RQ2), other optimisers, and fewer gold rows (the paper's figure)."""
+"""PCS beside other methods: published baselines (RQ2), and fewer gold rows (the paper's figure)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,9 +9,8 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups, number_of
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, cell_of
-from pcs_annotator.judging.evaluation.methods import Method, OnCells, method_name
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, NO_CONFIDENCE_AUROC, cell_of
+from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.evaluation.tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
@@ -20,7 +18,6 @@ from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 from pcs_annotator.judging.weighing.crossfit import stratified_folds
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
-from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Replication, compared
 
@@ -118,65 +115,11 @@ def _adjust(rows: Sequence[list[Content]]) -> None:
         row[P_VALUE : P_VALUE + 2] = [p_value_text(p_value), stars(p_value)]
 
 
-OPTIMISER_COLUMNS = (
-    "Dataset", "Optimiser", "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "ECE score",
-    "ECE calibrated", "p (Holm)",
-)  # fmt: skip
-SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ece_confidence")
-MOST_ROWS = MOST_RESAMPLES = 1000  # nine optimisers: more would take half of the time of all experiments
-SMALL_GA = {"population": 40, "generations": 40}
-
 SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
 HELD_OUT = 0.25  # share of the rows held out for testing, the same for every size, so that sizes can be compared
 STABLE_WITHIN = 0.005
 BAND = (0.1, 0.9)
 EQUAL = "equal weights"
-
-
-def optimiser_choice(study: Replication) -> Experiment:
-    """Return the figures of every optimiser, and the test of the first against each of the others."""
-    rows: list[list[Content]] = []
-    first = next(iter(study.settings.optimisers), "")
-    notes = [
-        *study.trouble(),
-        f"p (Holm): paired bootstrap on class AUROC of {first} against each, adjusted for their number.",
-        ABOUT_ECE,
-        f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
-    ]
-    for bench in study.benches:
-        evaluation = _evaluation(bench, notes)
-        for found in evaluation.methods:
-            figures = [cell_of(found.figures.get(name)) for name in SHOWN]
-            p_value = None if found.holm is None else p_value_text(found.holm)
-            rows.append([bench.dataset, found.method, *figures, p_value])
-        notes += [f"{name}: {reason}." for name, reason in evaluation.missing.items()]
-        notes.append(f"{bench.dataset}: {evaluation.notes[1]}")
-    table = ResultTable(
-        name="optimisers",
-        title="Optimisers on the same votes and splits",
-        columns=OPTIMISER_COLUMNS,
-        rows=[*rows, *study.refused_rows(len(OPTIMISER_COLUMNS))],
-        notes=list(dict.fromkeys(notes)),
-        best=best_in_groups(rows, column=2, by=1, digits=3),
-        digits=dict.fromkeys(OPTIMISER_COLUMNS[2:8], 3),
-    )
-    return Experiment(name="optimisers", tables=[table])
-
-
-def _evaluation(bench: ExperimentBench, notes: list[str]) -> Evaluation:
-    votes, gold = bench.plain.select(draws=1), bench.gold
-    if len(gold) > MOST_ROWS:
-        seed = bench.settings.how.seed
-        rows = np.sort(np.random.default_rng(seed).choice(len(gold), MOST_ROWS, replace=False))
-        votes, gold = votes.take(rows), gold[rows]
-        notes.append(f"{bench.dataset}: {MOST_ROWS} of {len(bench.gold)} rows at random (seed {seed}), to save time.")
-    methods: list[Method] = [
-        OnCells(name="ga", optimiser=GeneticAlgorithm(**SMALL_GA)) if name == "ga" else name  # type: ignore[arg-type]  # counts, not the objective
-        for name in bench.settings.optimisers
-    ]
-    how = bench.settings.how
-    fewer = replace(how, rewritten=frozenset(), resamples=min(how.resamples, MOST_RESAMPLES))
-    return evaluate(votes, gold, methods, fewer)
 
 
 def gold_size(study: Replication) -> Experiment:

@@ -40,10 +40,6 @@ class Settings:
     optimiser: str = "lr"  # learns the weights of PCS; the paper's is `lr`
     relations: Sequence[str] | None = None  # relations that PCS uses, of those recorded; None for all
     baselines: Sequence[methods.Method] = ()  # methods to compare with in RQ2
-    # optimisers to compare; the first is tested against the others
-    optimisers: Sequence[str] = (
-        "lr", "ga", "auto", "logit", "scaling", "naive-bayes", "dawid-skene", "uniform", "majority"
-    )  # fmt: skip
     # numbers of gold rows for the learning curve
     sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
     draws: int = 20  # random draws of gold rows for every point of that curve
@@ -55,7 +51,6 @@ class Settings:
             **splitting,
             "seeds": list(self.how.seeds),
             "optimiser": self.optimiser,
-            "optimisers": list(self.optimisers),
             "baselines": [methods.method_name(method) for method in self.baselines],
             "relations": None if self.relations is None else list(self.relations),
             "rewritten": sorted(self.how.rewritten),

@@ -1,6 +1,6 @@
-"""What each question adds, and what the models answered: labels that changed, and what is missing."""
+"""What each question adds, and which answers are missing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.core.weights import Share, Weights
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions
-from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices, flips_by
+from pcs_annotator.judging.metrics.agreement import flips_by
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.judging.texts.text_model import TextModel
 from pcs_annotator.runs.learn import Learned, counted_once
@@ -24,13 +24,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, count, percent
 from pcs_annotator.showing.report.view import View
 
-MOST_FLIPS = 12
-HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)  # shares above which a cell is one shade darker
 MOST_REASONS = 8
-ABOUT_FLIPS = (
-    "A rewrite keeps the meaning, and another question asks the same, so a label that changes was uncertain or depends "
-    "on how the model was asked."
-)
 RESAMPLES = 300
 LEARN_NOTHING = ("uniform", "majority")
 STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
@@ -38,7 +32,8 @@ HINTS = {
     "weight": "How much its answers count; weights of models sum to 1, as do those of relations; the dashed line is "
     "an equal weight for all. With little gold, weights are drawn towards equal ones.",
     "answered": "Of a model: questions with a usable answer. Of a relation: texts to which it applied.",
-    "changed": "Answers with another label than the same model gave to the original question about the original text.",
+    "changed": "Answers with another label than the same model gave to the original question about the original text. "
+    "A graded answer counts as the label that was answered.",
     "adds": "Points of class AUROC that the relation adds beside the original where it applies, on gold rows that the "
     "fit did not see, with 95 % intervals. Gains of several relations do not add up.",
     "new texts": "Questions that are put to the model, or texts for which the relation is needed, when pcs label stops "
@@ -48,70 +43,6 @@ HINTS = {
 }
 _Part = tuple[Mapping[str, Share | None], Mapping[str, Mapping[str, b.Cell]]]
 """Of models or relations: their weights, and a cell of each for the columns that they have."""
-
-
-def flips(view: View) -> b.Folded | None:
-    """Return how often each relation made each model change its label, and from which to which; None if unknown."""
-    votes = view.result.votes
-    found = [one for one in flip_matrices(votes) if one.flips.pairs]
-    if not found:
-        return None
-    changes = top_changes(np.sum([one.counts for one in found], axis=0), votes.labels, "Original → asked otherwise")
-    graded = "A graded answer counts as the label that was answered." if votes.grades is not None else ""
-    shown = [b.text(ABOUT_FLIPS), _rates(found, votes.annotators), changes, b.note(graded) if graded else None]
-    return b.Folded("Which labels changed", shown)
-
-
-def _rates(matrices: Sequence[FlipMatrix], annotators: Sequence[str]) -> b.Table:
-    """Return the share of answers that changed, per relation (rows) and model (columns)."""
-    found = {(one.relation, one.annotator): one.flips for one in matrices}
-    rows: list[b.Row] = []
-    for relation in dict.fromkeys(one.relation for one in matrices):
-        flips = [found.get((relation, annotator)) for annotator in annotators]
-        rows.append([b.name(relation), *(None if one is None else _rate(one.changed, one.pairs) for one in flips)])
-    columns = [b.Column("Relation"), *b.numbers(*map(b.name, annotators))]
-    return b.Table(columns=columns, rows=rows, kind="heat", label="Share of answers that changed")
-
-
-def matrix(counts: np.ndarray, names: Sequence[str], heading: str, label: str) -> b.Table:
-    """Return counts by one label (rows) and another (columns), with the share of the row in colour."""
-    rows: list[b.Row] = [
-        [b.name(one), *(_heat_cell(int(times), int(line.sum()), same=at == place) for place, times in enumerate(line))]
-        for at, (one, line) in enumerate(zip(names, counts, strict=True))
-    ]
-    return b.Table(columns=[b.Column(heading), *b.numbers(*map(b.name, names))], rows=rows, kind="heat", label=label)
-
-
-def top_changes(counts: np.ndarray, names: Sequence[str], heading: str, unit: str = "answers") -> b.Table | None:
-    """Return the most frequent pairs of different labels; None if there are none."""
-    changes = counts.copy()
-    np.fill_diagonal(changes, 0)
-    places = [divmod(int(place), len(names)) for place in np.argsort(-changes, axis=None, kind="stable")[:MOST_FLIPS]]
-    rows: list[b.Row] = [
-        [(b.name(names[row]), " → ", b.name(names[column])), int(times), percent(int(times), int(counts[row].sum()))]
-        for row, column in places
-        if (times := changes[row, column])
-    ]
-    return b.Table(columns=[b.Column(heading), *b.numbers(unit, "share")], rows=rows) if rows else None
-
-
-def _rate(changed: int, pairs: int) -> b.Shaded:
-    counts = b.Styled(f"{count(changed)} of {count(pairs)}", "small")
-    return b.Shaded((percent(changed, pairs), " ", counts), f"number heat-{_heat(changed, pairs)}")
-
-
-def _heat(part: int, whole: int) -> int:
-    return sum(part / whole > step for step in HEAT)
-
-
-def _heat_cell(part: int, whole: int, *, same: bool) -> b.Cell:
-    """Return a count and its share, in a colour that tells how large it is; grey on the diagonal."""
-    if not whole:
-        return None
-    if not part and not same:
-        return b.Shaded("0", "number quiet")
-    kind = "number same" if same else f"number heat-{_heat(part, whole)}"
-    return b.Shaded((count(part), " ", b.Styled(percent(part, whole), "small")), kind)
 
 
 def silences(view: View) -> b.Folded | None:
@@ -152,7 +83,7 @@ def questions(view: View) -> b.Section | None:
         else b.text(found.conclusions[-1], kind="verdict")
     )
     learned, table, *more = section.blocks
-    return b.section("questions", section.title, learned, table, added, *more, flips(view), silences(view))
+    return b.section("questions", section.title, learned, table, added, *more, silences(view))
 
 
 def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:
