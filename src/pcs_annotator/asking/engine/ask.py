@@ -113,7 +113,11 @@ class Asker:
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
         try:
-            reply = await self._answered_meanwhile(call) or await self._pay_for(call)
+            known = await self._answered_meanwhile(call)
+            reply = known or await self._until_answered(call)
+            if known is None:
+                self.shared.note_answer(call.key)
+            self._count(call, reply, paid=known is None)
         except BaseException as error:
             self.ledger.give_up(call.key)
             answer.set_exception(error if isinstance(error, Exception) else errors.Interrupted("the call was stopped"))
@@ -128,18 +132,7 @@ class Asker:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
         known = call.key in self.shared.answered
         reply = (await self.ledger.find([call.key])).get(call.key) if known else None
-        reply = reply or await self.ledger.claim(call.key)
-        if reply is not None:
-            self._count(call, reply, paid=False)
-        return reply
-
-    async def _pay_for(self, call: Call) -> Reply:
-        if self.tracker.limited:
-            self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
-        reply = await self._until_answered(call)
-        self.shared.note_answer(call.key)
-        self._count(call, reply, paid=True)
-        return reply
+        return reply or await self.ledger.claim(call.key)
 
     def _count(self, call: Call, reply: Reply, *, paid: bool) -> None:
         self.tally.count_answer(call.model.name, call.purpose, reply.usage, paid=paid)
@@ -165,6 +158,8 @@ class Asker:
         return self._paces[name]
 
     async def _until_answered(self, call: Call) -> Reply:
+        if self.tracker.limited:
+            self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         pace = self._pace(call.model.name)
         failures = refusals = 0
         trouble: errors.RateLimited | errors.ServerTrouble
@@ -237,7 +232,7 @@ class Asker:
                 raise self._stopped
         try:
             own = getattr(call.model, "in_process", False)
-            async with nullcontext() if own else deadline(self.patience.deadline):
+            with nullcontext() if own else deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
             _LOG.debug("%s: no answer within %g s", name, self.patience.deadline)
