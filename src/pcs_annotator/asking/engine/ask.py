@@ -205,26 +205,16 @@ class Asker:
 
     async def _within_budget(self, call: Call, pace: Pace) -> Reply:
         if not self.tracker.limited:
-            reply, paid = await self._attempt(call, pace)
-            self._pay(paid)
-            return reply
+            return await self._attempt(call, pace)
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
             if self._stopped is not None:
                 raise self._stopped
-            reply, paid = await self._attempt(call, pace)
-            self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
-            self._pay(paid)
+            return await self._attempt(call, pace)
         finally:
             self.tracker.release(reserved)
-        return reply
 
-    def _pay(self, paid: Cost) -> None:
-        self.tracker.pay(paid)
-        if self.spent is not None:
-            self.spent.pay(paid)
-
-    async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
+    async def _attempt(self, call: Call, pace: Pace) -> Reply:
         name = call.model.name
         if self.limit is not None:
             await self.limit.turn()
@@ -250,7 +240,12 @@ class Asker:
         paid = self._paid(call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
-        return reply, paid
+        if self.tracker.limited:
+            self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
+        self.tracker.pay(paid)
+        if self.spent is not None:
+            self.spent.pay(paid)
+        return reply
 
     def learn(self, model: ChatModel, reply: Reply) -> None:
         """Remember whether a model gives log-probabilities that are of use; the first answer tells."""
