@@ -15,9 +15,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
-from pcs_annotator.base.errors import ModelError, warn_user
+from pcs_annotator.base.errors import BadRequest, ModelError, warn_user
 from pcs_annotator.models.catalog import same_model
-from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
+from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
 from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ class Client:
         if not room:
             response.close()
             if response.status == 200:
-                raise too_large(self._place)
+                what = f"the reply is larger than 4 MB, unpacked (from {self._place.url}; not read on)"
+                raise BadRequest(f"{self._place.name}: {what}")
         return b"".join(parts)[:most]
 
     def check_model(self, named: object) -> None:
@@ -143,11 +144,8 @@ class Client:
         if same_model(self._place.model, named):
             return
         self._noticed = True
-        message = (
-            f"{self._place.name}: the server answers as {self._place.scrub(named)!r}, not as the model that was asked: "
-            "check which model it runs"
-        )
-        warn_user(message)
+        said = f"the server answers as {self._place.scrub(named)!r}, not as the model that was asked"
+        warn_user(f"{self._place.name}: {said}: check which model it runs")
 
     async def close(self) -> None:
         """Release the connections; the last client closes them. Posting again opens new ones."""
