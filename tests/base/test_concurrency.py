@@ -81,10 +81,25 @@ def test_an_error_is_raised_only_after_all_the_others_have_finished() -> None:
 
 def test_a_deadline_is_a_timeout() -> None:
     async def late() -> None:
-        async with deadline(0.01):
+        with deadline(0.01):
             await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError):
+        asyncio.run(late())
+
+
+def test_a_task_that_is_cancelled_while_its_deadline_ends_it_is_cancelled() -> None:
+    async def late() -> None:
+        with deadline(0.01):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                assert task is not None
+                task.cancel()
+                raise
+
+    with pytest.raises(asyncio.CancelledError):
         asyncio.run(late())
 
 
@@ -95,11 +110,10 @@ def test_what_arrived_while_the_process_was_frozen_is_read_before_the_deadline_c
         loop = asyncio.get_running_loop()
         near, far = socket.socketpair()
         near.setblocking(False)
-        with near, far:
-            async with deadline(0.05):
-                loop.call_soon(far.send, b"!")
-                loop.call_soon(time.sleep, 0.2)
-                return await loop.sock_recv(near, 1)
+        with near, far, deadline(0.05):
+            loop.call_soon(far.send, b"!")
+            loop.call_soon(time.sleep, 0.2)
+            return await loop.sock_recv(near, 1)
 
     assert asyncio.run(read()) == b"!"
 

@@ -39,7 +39,9 @@ def thinking_spans(reply: str) -> list[tuple[int, int]]:
             opened = ""
     if opened:
         spans.append((start, len(reply)))
-    return _merged(sorted([*spans, *(found.span() for found in _CHANNEL.finditer(reply))]))
+    if "<|channel|>" in reply or reply.startswith("analysis"):
+        spans = sorted([*spans, *(found.span() for found in _CHANNEL.finditer(reply))])
+    return _merged(spans)
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

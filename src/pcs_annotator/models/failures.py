@@ -155,11 +155,6 @@ def unreachable(place: CallSite, error: Exception, *, only_http: bool = False) -
     return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
 
 
-def too_large(place: CallSite) -> errors.BadRequest:
-    """Return the error for a reply that is larger than it may be."""
-    return errors.BadRequest(f"{place.name}: the reply is larger than 4 MB, unpacked (from {place.url}; not read on)")
-
-
 def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
     """Return the error for a reply that does not follow the protocol."""
     if HTML.match(raw):

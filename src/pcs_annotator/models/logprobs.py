@@ -79,9 +79,8 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
         pieces = [_token(entry) for entry in entries]
         said = "".join(pieces)
         raw = said.encode("utf-8", "surrogateescape")
-        if (
-            raw.decode("utf-8", "surrogateescape") != said
-        ):  # two tokens share a character: one sign per byte, so that places fit again
+        if raw.decode("utf-8", "surrogateescape") != said:
+            # two tokens share a character: one sign per byte, so that places fit again
             pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
             said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
     if wanted not in said or len(said) > LONGEST_ANSWER:

@@ -15,9 +15,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
-from pcs_annotator.base.errors import ModelError, warn_user
+from pcs_annotator.base.errors import BadRequest, ModelError, warn_user
 from pcs_annotator.models.catalog import same_model
-from pcs_annotator.models.failures import MOST_BYTES, CallSite, too_large, unreachable
+from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
 from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Client:
         self.url = url
         self._place = place
         self._headers = headers
+        # a form names its own content type
+        self._form_headers = {name: value for name, value in headers.items() if name != "Content-Type"}
         self._origin = urlsplit(url)[:2]
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._noticed = False
@@ -73,8 +75,7 @@ class Client:
         from aiohttp import ClientError, ConnectionTimeoutError
 
         body = form if payload is None else _encode(payload)
-        # a form names its own content type
-        headers = {name: value for name, value in self._headers.items() if form is None or name != "Content-Type"}
+        headers = self._headers if form is None else self._form_headers
         started = perf_counter()
         try:
             async with self._session().request(
@@ -125,25 +126,26 @@ class Client:
     async def _body(self, response: ClientResponse) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""
         most = MOST_BYTES if response.status == 200 else ERROR_BYTES
-        try:
-            raw = await response.content.readexactly(most + 1)
-        except asyncio.IncompleteReadError as whole:
-            return whole.partial
-        response.close()
-        if response.status == 200:
-            raise too_large(self._place)
-        return raw[:most]
+        content, parts, room = response.content, [], most + 1
+        while room and not content.at_eof():
+            parts.append(await content.read(room))
+            room -= len(parts[-1])
+        if not room:
+            response.close()
+            if response.status == 200:
+                what = f"the reply is larger than 4 MB, unpacked (from {self._place.url}; not read on)"
+                raise BadRequest(f"{self._place.name}: {what}")
+        return b"".join(parts)[:most]
 
     def check_model(self, named: object) -> None:
         """Warn, once, if a reply names another model than the one that was asked."""
-        if self._noticed or not isinstance(named, str) or not named or same_model(self._place.model, named):
+        if named == self._place.model or self._noticed or not isinstance(named, str) or not named:
+            return
+        if same_model(self._place.model, named):
             return
         self._noticed = True
-        message = (
-            f"{self._place.name}: the server answers as {self._place.scrub(named)!r}, not as the model that was asked: "
-            "check which model it runs"
-        )
-        warn_user(message)
+        said = f"the server answers as {self._place.scrub(named)!r}, not as the model that was asked"
+        warn_user(f"{self._place.name}: {said}: check which model it runs")
 
     async def close(self) -> None:
         """Release the connections; the last client closes them. Posting again opens new ones."""

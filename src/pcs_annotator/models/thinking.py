@@ -57,12 +57,13 @@ def with_room(request: Request, tokens: int) -> Request:
 
 def has_thought(message: Mapping[str, Any], usage: object = None) -> bool:
     """Return whether a message or its usage tells of thinking, in any of the ways that servers do."""
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    counted = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    if any(map(message.get, _FIELDS)):
+        return True
     content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    shown = any(isinstance(part, Mapping) and part.get("type") in _FIELDS for part in parts)
-    return bool(counted) or shown or any(message.get(field) for field in _FIELDS)
+    if isinstance(content, list) and any(isinstance(one, Mapping) and one.get("type") in _FIELDS for one in content):
+        return True
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    return bool(isinstance(details, Mapping) and details.get("reasoning_tokens"))
 
 
 def _together(first: Usage, second: Usage) -> Usage:

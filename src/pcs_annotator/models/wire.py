@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
-from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
@@ -156,9 +155,18 @@ class WireModel(HttpModel):
             data = _loads(answer.body)
             if self._host.name != "azure":  # a deployment has a name of its own
                 self._client.check_model(data.get("model"))
-            reply = read_completion(data, request)
-            text = self._unwrap(reply.text, request)
-            return replace(reply, text=text, latency=answer.latency, rate_hint=rate_hint(answer.headers))
+            choice, usage = data["choices"][0], data.get("usage")
+            message = choice["message"]
+            text = _text_of(message)
+            return Reply(
+                text=self._unwrap(text, request),
+                finish=finish_of(choice.get("finish_reason"), FINISHES),
+                usage=usage_of(usage, "prompt_tokens", "completion_tokens"),
+                latency=answer.latency,
+                logprobs=read_logprobs(choice, text) if request.logprobs else None,
+                rate_hint=rate_hint(answer.headers),
+                thought=has_thought(message, usage),
+            )
         except UNREADABLE:
             raise self._misread(answer.body) from None
 
@@ -167,7 +175,7 @@ class WireModel(HttpModel):
         if self._structure != "json_schema" or request.constraint is None or not request.constraint.choices:
             return text
         try:
-            return str(json.loads(text)[ANSWER])
+            return text if len(text) > LONGEST_ANSWER else str(json.loads(text)[ANSWER])
         except (ValueError, LookupError, TypeError, RecursionError):
             return text
 
@@ -239,21 +247,10 @@ def sampling_fields(sampling: Sampling, limit: str = "max_tokens", seed: str = "
     return {name: value for name, value in given.items() if name and value is not None}
 
 
-def read_completion(data: Mapping[str, Any], request: Request) -> Reply:
-    """Return the reply in a chat completion."""
-    choice = data["choices"][0]
-    message = choice["message"]
+def _text_of(message: Mapping[str, Any]) -> str:
     content, refusal = message.get("content"), message.get("refusal")
     text = content if isinstance(content, str) else join_parts(content)
-    if not text and isinstance(refusal, str):
-        text = refusal
-    return Reply(
-        text=text,
-        finish=finish_of(choice.get("finish_reason"), FINISHES),
-        usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
-        logprobs=read_logprobs(choice, text) if request.logprobs else None,
-        thought=has_thought(message, data.get("usage")),
-    )
+    return refusal if not text and isinstance(refusal, str) else text
 
 
 def usage_of(given: object, sent: str, received: str) -> Usage:

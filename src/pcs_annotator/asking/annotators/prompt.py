@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import count
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
@@ -38,11 +37,13 @@ class OtherAnswer(NamedTuple):
 
 
 class _FixedPart(NamedTuple):
-    """The part of a prompt that is the same for every text of a task, and what it says of the task."""
+    """The part of a prompt that is the same for every text of a task, what it says of the task, and what follows it."""
 
     content: str
     instruction: str
     menu: str
+    fenced: str  # names the marker of the lines around the text
+    last_word: str  # what to answer, after the text
 
 
 def frame_sentences() -> Iterator[str]:
@@ -52,12 +53,7 @@ def frame_sentences() -> Iterator[str]:
 
 
 def build_messages(
-    task: Task,
-    text: str,
-    *,
-    style: PromptStyle = "chat",
-    answer: AnswerFormat | OtherAnswer = "tag",
-    key: bytes = MARKER_KEY,
+    task: Task, text: str, *, style: PromptStyle = "chat", answer: AnswerFormat | OtherAnswer = "tag"
 ) -> tuple[Message, ...]:
     """Return the messages that ask for the label of a text; the same question always gives the same messages.
 
@@ -69,18 +65,13 @@ def build_messages(
         style: `chat` puts the fixed part into a system message, `plain` puts everything into one user message.
         answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels; or
             another form of answer.
-        key: Key of the hash from which the marker is made.
     """
-    fixed = _fixed_part(task, answer).content
-    text = sendable(text)
-    marker = _marker(text, key)
-    phrases = _phrases(task)
-    last_word = _answer_of(task.together.parts)[1] if task.together else _last_word(phrases, answer)
-    shown = _examples(tuple(task.examples), phrases.fenced, last_word, answer, key) if task.examples else ()
-    start = f"{phrases.fenced} "
+    fixed, _, _, fenced, last_word = _fixed_part(task, answer)
+    shown = _examples(tuple(task.examples), fenced, last_word, answer) if task.examples else ()
+    start = f"{fenced} "
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
-    asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"
+    asked = start + _between_markers(text, last_word)
     shared = 0 if task.among else len(start) if not task.nearest else len(fixed) if style == "plain" else 0
     last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (Message("system", fixed), *shown, last)
@@ -88,13 +79,12 @@ def build_messages(
 
 @lru_cache(maxsize=256)
 def _examples(
-    examples: tuple[Example, ...], fenced: str, last_word: str, answer: AnswerFormat | OtherAnswer, key: bytes
+    examples: tuple[Example, ...], fenced: str, last_word: str, answer: AnswerFormat | OtherAnswer
 ) -> tuple[Message, ...]:
     """Return examples as questions and answers; models restricted to the labels give no reasons."""
     turns = []
     for one in examples:
-        text, marker = sendable(one.text), _marker(sendable(one.text), key)
-        turns.append(Message("user", f"{fenced} {marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"))
+        turns.append(Message("user", f"{fenced} {_between_markers(one.text, last_word)}"))
         label = f"<label>{one.label}</label>" if answer == "tag" else one.label
         turns.append(Message("assistant", f"{label} {sendable(one.why)}".strip() if answer == "tag" else label))
     return tuple(turns)
@@ -102,8 +92,8 @@ def _examples(
 
 def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts:
     """Return what the messages that ask for the label of a text are made from."""
-    _, instruction, menu = _fixed_part(task, answer)
-    return QuestionParts(instruction, menu, sendable(text))
+    fixed = _fixed_part(task, answer)
+    return QuestionParts(fixed.instruction, fixed.menu, sendable(text))
 
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
@@ -111,57 +101,47 @@ def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     return "\n\n".join(message.content for message in build_messages(task, "", answer=answer)[:-1])
 
 
-def _phrases(task: Task) -> Phrases:
-    first = task if task.together is None else task.together.parts[0]
-    return phrases_around(first.instruction, first.labels)
-
-
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
     if task.together is not None:
-        return _joint_part(task.together.parts, _phrases(task))
-    labels = (f"a number from {task.labels[0]} to {task.labels[-1]}",) if task.number else tuple(task.labels)
-    return _make_fixed_part(task.instruction, labels, tuple(task.meanings.items()), answer)
+        return _joint_part(task.together.parts)
+    return _make_fixed_part(task.instruction, tuple(task.labels), tuple(task.meanings.items()), task.number, answer)
 
 
 @lru_cache(maxsize=64)
-def _answer_of(parts: tuple[Part, ...]) -> tuple[str, str]:
-    """Return what to answer, for the part that is the same for every text, and in a few words after the text."""
-    lines = [f"<{part.name}>{'…; …' if part.many else '…'}</{part.name}>" for part in parts]
-    wanted = "Answer with one line for each question, and nothing else:\n" + "\n".join(lines)
-    return wanted, f"Answer with {' '.join(lines)}"
-
-
-@lru_cache(maxsize=64)
-def _questions_of(parts: tuple[Part, ...]) -> str:
-    """Return the questions as they are listed in a prompt."""
+def _joint_part(parts: tuple[Part, ...]) -> _FixedPart:
+    """Return the part of a prompt with several questions, each with its labels, and a line of the answer for each."""
+    phrases = phrases_around(parts[0].instruction, parts[0].labels)
     listed = []
     for part in parts:
         asked = f"{part.instruction.strip()} {_ALL_THAT_APPLY}" if part.many else part.instruction.strip()
         listed.append(f"<{part.name}>: {asked}\n{_menu(part.labels, dict(part.meanings))}")
-    return sendable("\n\n".join(listed))
-
-
-@lru_cache(maxsize=64)
-def _joint_part(parts: tuple[Part, ...], phrases: Phrases) -> _FixedPart:
-    questions = _questions_of(parts)
-    return _FixedPart("\n\n".join((phrases.role, questions, _answer_of(parts)[0], phrases.data)), questions, "")
+    questions = sendable("\n\n".join(listed))
+    lines = [f"<{part.name}>{'…; …' if part.many else '…'}</{part.name}>" for part in parts]
+    wanted = "Answer with one line for each question, and nothing else:\n" + "\n".join(lines)
+    content = "\n\n".join((phrases.role, questions, wanted, phrases.data))
+    return _FixedPart(content, questions, "", phrases.fenced, f"Answer with {' '.join(lines)}")
 
 
 @lru_cache(maxsize=256)
 def _make_fixed_part(
-    instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat | OtherAnswer
+    instruction: str,
+    labels: tuple[str, ...],
+    meanings: tuple[tuple[str, str], ...],
+    number: bool,
+    answer: AnswerFormat | OtherAnswer,
 ) -> _FixedPart:
-    phrases = phrases_around(instruction, labels)
-    menu = sendable(_menu(labels, dict(meanings)))
+    listed = (f"a number from {labels[0]} to {labels[-1]}",) if number else labels
+    phrases, around = phrases_around(instruction, listed), phrases_around(instruction, labels)
+    menu = sendable(_menu(listed, dict(meanings)))
     if answer == "tag":
-        wanted = f"{phrases.tag.rstrip(_FULL_STOPS)}: {_alternatives(labels, phrases)}."
+        wanted = f"{phrases.tag.rstrip(_FULL_STOPS)}: {_alternatives(listed, phrases)}."
     else:
         # an instruction that shows tags would contradict an answer without them
         instruction = _LABEL_TAG.sub("", instruction)
-        wanted = answer.wanted if isinstance(answer, OtherAnswer) else _last_word(phrases, answer)
+        wanted = answer.wanted if isinstance(answer, OtherAnswer) else phrases.bare
     instruction = sendable(instruction.strip())
     asked = (phrases.role, instruction, f"{phrases.labels}\n{menu}", sendable(wanted), phrases.data)
-    return _FixedPart("\n\n".join(asked), instruction, menu)
+    return _FixedPart("\n\n".join(asked), instruction, menu, around.fenced, _last_word(around, answer))
 
 
 def _menu(labels: Sequence[str], meant: Mapping[str, str]) -> str:
@@ -182,7 +162,12 @@ def _alternatives(labels: tuple[str, ...], phrases: Phrases) -> str:
     return f"{', '.join(tags[:-1])}{phrases.joint}{tags[-1]}"
 
 
-def _marker(text: str, key: bytes) -> str:
-    content = text.encode()
-    hashes = (blake2b(content, digest_size=6, key=key, person=b"%d" % attempt).hexdigest() for attempt in count())
-    return next(f"[text {marker}]" for marker in hashes if marker not in text)
+def _between_markers(text: str, last_word: str) -> str:
+    """Return a text between two lines with its marker, which is named before, and what to answer after it."""
+    text = sendable(text)
+    content, attempt, marker = text.encode(), 0, ""
+    while not marker or marker in text:
+        marker = blake2b(content, digest_size=6, key=MARKER_KEY, person=b"%d" % attempt).hexdigest()
+        attempt += 1
+    marker = f"[text {marker}]"
+    return f"{marker}\n{marker}\n{text}\n{marker}\n\n{last_word}"

@@ -137,6 +137,7 @@ def _claim(forms: dict[str, str], wanted: dict[str, set[str]]) -> None:
             forms[key] = min(labels)
 
 
+@lru_cache(maxsize=1024)  # most answers are the same few
 def _plain(folded: str) -> str:
     return _SEPARATORS.sub(" ", _undressed(folded, _DRESS, _BULLET).rstrip(_END))
 

@@ -113,7 +113,11 @@ class Asker:
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
         try:
-            reply = await self._answered_meanwhile(call) or await self._pay_for(call)
+            known = await self._answered_meanwhile(call)
+            reply = known or await self._until_answered(call)
+            if known is None:
+                self.shared.note_answer(call.key)
+            self._count(call, reply, paid=known is None)
         except BaseException as error:
             self.ledger.give_up(call.key)
             answer.set_exception(error if isinstance(error, Exception) else errors.Interrupted("the call was stopped"))
@@ -128,18 +132,7 @@ class Asker:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
         known = call.key in self.shared.answered
         reply = (await self.ledger.find([call.key])).get(call.key) if known else None
-        reply = reply or await self.ledger.claim(call.key)
-        if reply is not None:
-            self._count(call, reply, paid=False)
-        return reply
-
-    async def _pay_for(self, call: Call) -> Reply:
-        if self.tracker.limited:
-            self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
-        reply = await self._until_answered(call)
-        self.shared.note_answer(call.key)
-        self._count(call, reply, paid=True)
-        return reply
+        return reply or await self.ledger.claim(call.key)
 
     def _count(self, call: Call, reply: Reply, *, paid: bool) -> None:
         self.tally.count_answer(call.model.name, call.purpose, reply.usage, paid=paid)
@@ -165,6 +158,8 @@ class Asker:
         return self._paces[name]
 
     async def _until_answered(self, call: Call) -> Reply:
+        if self.tracker.limited:
+            self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         pace = self._pace(call.model.name)
         failures = refusals = 0
         trouble: errors.RateLimited | errors.ServerTrouble
@@ -210,26 +205,16 @@ class Asker:
 
     async def _within_budget(self, call: Call, pace: Pace) -> Reply:
         if not self.tracker.limited:
-            reply, paid = await self._attempt(call, pace)
-            self._pay(paid)
-            return reply
+            return await self._attempt(call, pace)
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
             if self._stopped is not None:
                 raise self._stopped
-            reply, paid = await self._attempt(call, pace)
-            self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
-            self._pay(paid)
+            return await self._attempt(call, pace)
         finally:
             self.tracker.release(reserved)
-        return reply
 
-    def _pay(self, paid: Cost) -> None:
-        self.tracker.pay(paid)
-        if self.spent is not None:
-            self.spent.pay(paid)
-
-    async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
+    async def _attempt(self, call: Call, pace: Pace) -> Reply:
         name = call.model.name
         if self.limit is not None:
             await self.limit.turn()
@@ -237,7 +222,7 @@ class Asker:
                 raise self._stopped
         try:
             own = getattr(call.model, "in_process", False)
-            async with nullcontext() if own else deadline(self.patience.deadline):
+            with nullcontext() if own else deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
             _LOG.debug("%s: no answer within %g s", name, self.patience.deadline)
@@ -255,7 +240,12 @@ class Asker:
         paid = self._paid(call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
-        return reply, paid
+        if self.tracker.limited:
+            self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
+        self.tracker.pay(paid)
+        if self.spent is not None:
+            self.spent.pay(paid)
+        return reply
 
     def learn(self, model: ChatModel, reply: Reply) -> None:
         """Remember whether a model gives log-probabilities that are of use; the first answer tells."""

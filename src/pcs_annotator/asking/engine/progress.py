@@ -57,9 +57,10 @@ class Tally:
             self.calls += 1
         else:
             self.from_ledger += 1
-        took = self.paid if paid else self.reused
-        for number, what in zip((1, usage.input_tokens or 0, usage.output_tokens or 0), TAKEN, strict=True):
-            took[f"{what} {purpose} {model}"] += number
+        took, whose = self.paid if paid else self.reused, f"{purpose} {model}"
+        took[f"calls {whose}"] += 1
+        took[f"input_tokens {whose}"] += usage.input_tokens or 0
+        took[f"output_tokens {whose}"] += usage.output_tokens or 0
 
     def count_as_paid(self, calls: int) -> None:
         """Count some of the answers that were found in the ledger as paid for in this run, by another process.

@@ -93,7 +93,8 @@ def call_key(model: str, request: Request, draw: int) -> CallKey:
     begun = _begun if len(messages) <= 2 else _begun.__wrapped__
     last = messages[-1]
     end = f"{json.dumps(last.content)}]".encode()
-    hard, graded = (one.copy() for one in begun(model, draw, request.sampling, form, messages[:-1], last.role))
+    started = begun(model, draw, request.sampling, form, messages[:-1], last.role)
+    hard, graded = started[0].copy(), started[1].copy()
     hard.update(end)
     graded.update(end)
     own, twin = (graded, hard) if request.logprobs else (hard, graded)
