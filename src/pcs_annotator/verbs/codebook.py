@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.outcome import Outcome
@@ -49,7 +50,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     config, folder = request.config, RunFolder(request.folder)
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
-    table, requests = open_codebook(request)
+    table, requests = open_codebook(replace(request, paid=Tally()))  # one for all, so limits are those of the command
     folder.path.mkdir(parents=True, exist_ok=True)
     trial = _tried(config, folder, requests)
     folders = {part: place_of(part) for part in requests}
@@ -59,6 +60,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         announce(name)
         asked = replace(part.config.ask, together=trial.get("together", config.ask.together))
         results[name] = run(replace(part, config=replace(part.config, ask=asked)))
+        part.paid.add(results[name].tally)
     tables.write_table(folder.items, table)
     written = _written(folder, config.variables, results, safe=request.spreadsheet_safe)
     return replace(written, trial=trial.get("said", ""))
@@ -124,7 +126,14 @@ def label_codebook(
     book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
 ) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
     """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
-    found = book.each(lambda place: label(replace(request, folder=place), None, saving))
+    request = replace(request, paid=Tally())
+
+    def labelled(place: Path) -> Labelled:
+        one = label(replace(request, folder=place), None, saving)
+        request.paid.add(one.tally)
+        return one
+
+    found = book.each(labelled)
     first, outcomes = next(iter(found.values())), _outcomes(found)
 
     def learned(parts: Sequence[str]) -> WholeSets:

@@ -127,7 +127,7 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
     opened = open_fitted(recorded, LoadOptions(saving=saving, environment=request.environment, own=request.own))
     batches = request.batches(saving.executor or recorded.config.ask.executor)
     settings = replace(opened.settings, progress=request.progress, follow=request.follow, tally=tally, batches=batches)
-    return replace(opened, settings=settings)
+    return replace(opened, settings=replace(settings, budget=settings.budget.after(*request.paid.spent)))
 
 
 class LabelPlan(NamedTuple):

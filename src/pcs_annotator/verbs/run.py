@@ -146,10 +146,9 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
-    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
-    settings = replace(settings, progress=request.progress, follow=request.follow)
-    return replace(settings, tally=tally, budget=budget, batches=batches)
+    settings, batches = request.how_to_ask(config), request.batches(config.ask.executor)
+    budget = settings.budget.after(*tally.spent)
+    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool) -> Votes:

@@ -1,5 +1,6 @@
 """What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -119,7 +120,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
         *([("asked", result.trial)] if result.trial else []),
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
-        ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
+        ("next", b.strong(answer.AGAIN if _failed(found) else f"pcs review {quote(str(result.folder))}")),
     ]
     judged: dict[str, Judged] = {**found, **result.sets}
     table = variables_table(result.variables, judged, right_of(judged))
@@ -157,6 +158,15 @@ def _exit_code(found: Variables) -> int:
     return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
 
 
+def _failed(found: Variables) -> Counter[str]:
+    """Return reason → questions without an answer; the labels of a variable share its questions."""
+    failed: dict[str, Counter[str]] = {}
+    for part, one in found.items():
+        variable = part.partition("=")[0]
+        failed[variable] = failed.get(variable, Counter()) | one.tally.failed
+    return sum(failed.values(), Counter[str]())
+
+
 def _variables_shown(  # what is shown, one argument each
     found: Variables, table: b.Table, variables: str, use: str, notes: Sequence[str], written: Sequence[answer.Line]
 ) -> Iterator[b.Block]:
@@ -165,4 +175,12 @@ def _variables_shown(  # what is shown, one argument each
     said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
     cost = [answer.cost(calls, known, ())] if calls or known else []
     yield table
-    yield b.Answer([("labelled", said), ("use", use), *answer.look_at(notes), *cost, *written])
+    yield b.Answer(
+        [
+            ("labelled", said),
+            ("use", use),
+            *answer.look_at([*answer.unanswered(_failed(found)), *notes]),
+            *cost,
+            *written,
+        ]
+    )
