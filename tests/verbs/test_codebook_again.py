@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pcs_annotator import PCSClassifier
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.ledgers import paid_bills
 from tests.verbs.test_codebook import CONFIG, CoderProvider, shown, write
@@ -81,7 +85,7 @@ def test_rewrites_and_a_trial_count_for_the_limit_of_the_command(capsys: pytest.
     assert calls(found(capsys, *rewritten, "--max-calls", "50", code=3)) == 50
     assert {bill.purpose for bill in paid_bills("runs/rewritten/ledger.db")} == {"label", "rewrite"}
     found(capsys, "--trial", "5", "--max-calls", "30", "-o", "runs/tried", code=3)
-    assert sum(bill.calls for bill in paid_bills("runs/tried/ledger.db")) == 30
+    assert paid("runs/tried") == 30
 
 
 def test_new_texts_have_one_limit_for_all_variables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,3 +93,41 @@ def test_new_texts_have_one_limit_for_all_variables(capsys: pytest.CaptureFixtur
     write("new.csv", range(500, 520), gold=0)
     label = ["label", "new.csv", "--run", "runs/data", "--json", "--ask", "all", "--max-calls", "100"]
     assert calls(json.loads(shown(label, capsys, 3))["variables"]) == 100
+
+
+def paid(folder: str = "runs/data") -> int:
+    return sum(bill.calls for bill in paid_bills(f"{folder}/ledger.db"))
+
+
+def test_fresh_asks_all_variables_again_once_and_keeps_the_old_ledger(capsys: pytest.CaptureFixture[str]) -> None:
+    assert calls(found(capsys, "--fresh")) == 80  # also where nothing was asked yet
+    again = found(capsys, "--fresh", "--trial", "5", "--max-calls", "60", code=3)
+    (kept,) = Path("runs/data").glob("ledger-*.db")
+    assert sum(bill.calls for bill in paid_bills(kept)) == 80
+    assert calls(again) == 10  # the trial made 50
+    assert calls(found(capsys, "--trial", "5")) == 60  # goes on with the new answers
+    said = json.loads(shown(["run", "data.csv", "--json", "--fresh", "--trial", "4"], capsys))
+    assert "on 4 texts asked both ways (40 calls)" in said["trial"]  # also tries again
+    assert main(["run", "data.csv", "--fresh", "--ledger", "mine.db"]) == 2
+    assert "leave one of --fresh and --ledger out" in capsys.readouterr().err
+
+
+def test_a_variable_that_is_another_now_is_refused_before_any_call(capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys)
+    Path("pcs.toml").write_text(CONFIG.replace("Which frames does the text use?", "Which frames are used?"))
+    before, ledger = Path("runs/data/topic/run.json").read_bytes(), paid()
+    for more in ([], ["--fresh"]):
+        assert main(["run", "data.csv", *more]) == 2
+        assert "runs/data/frames/conflict has results of another instruction" in capsys.readouterr().err
+    assert (paid(), Path("runs/data/topic/run.json").read_bytes()) == (ledger, before)
+    assert not [*Path("runs/data").glob("ledger-*.db")]
+    assert calls(found(capsys, "--replace")) == 80
+    assert len([*Path("runs/data").glob("**/earlier-*")]) == 3  # of the labels of the other variable
+
+
+def test_a_classifier_is_of_one_variable() -> None:
+    assert main(["run", "data.csv", "-q"]) == 0
+    said = re.escape("runs/data is a codebook, and a classifier is about one of its variables: use from_run(")
+    with pytest.raises(ConfigError, match=said + r"'runs/data/topic'\), or load_run\('runs/data'\) to label texts"):
+        PCSClassifier.from_run("runs/data")
+    assert PCSClassifier.from_run("runs/data/topic").task.labels == ("economy", "health")

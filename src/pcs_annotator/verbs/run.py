@@ -48,7 +48,7 @@ def run(request: RunRequest) -> RunResult:
     if request.config.variables and not request.config.part:
         raise ConfigError("these settings have several variables: use run_codebook instead of run")
     started = time.perf_counter()
-    ledgers.check_ledger(request.config, fresh=request.fresh)
+    ledgers.check_ledger(request.config, fresh=request.fresh and not request.config.part)
     folder = RunFolder(request.folder)
     table = open_table(request.open_data(), folder, request.config)
     config = resolve_config.resolve(request.config, table.sample)
