@@ -130,4 +130,4 @@ def test_a_classifier_is_of_one_variable() -> None:
     said = re.escape("runs/data is a codebook, and a classifier is about one of its variables: use from_run(")
     with pytest.raises(ConfigError, match=said + r"'runs/data/topic'\), or load_run\('runs/data'\) to label texts"):
         PCSClassifier.from_run("runs/data")
-    assert PCSClassifier.from_run("runs/data/topic").task.labels == ("economy", "health")
+    assert PCSClassifier.from_run("runs/data/topic").get_params()["task"].labels == ("economy", "health")

@@ -7,6 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import click
+
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
@@ -133,7 +135,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
             found, table, f", {counted(len(result.variables), 'variable')}", in_words(judged), notes, written
         ),
     )
-    return _exit_code(found)
+    return ended(found)
 
 
 def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
@@ -151,11 +153,22 @@ def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json
         lambda: _variables_shown(found, table, "", in_words(judged), notes, written),
         stderr=out == STDIO,
     )
-    return _exit_code(found)
+    return ended(found)
 
 
-def _exit_code(found: Variables) -> int:
-    return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
+def ended(found: Variables, *, differ: bool = False) -> int:
+    """Return the exit code; with `--quiet`, say on stderr for how many rows there is no label, why, and what to do."""
+    every = [(one.counts, one.tally) for one in found.values()]
+    code = max(exit_codes.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
+    rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(found))]
+    if rows and not why:
+        said = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]()).most_common(1)
+        why = [f"no usable answer ({said[0][0] if said else 'none'}); answers are kept: try other models or wording"]
+    if why and options.wanted("quiet"):
+        missing = f"no label for {count(rows)} of {counted(every[0][0].rows, 'row')}: " if rows else ""
+        retries = "".join(dict.fromkeys(f" ({tally.retries_by_cause()})" for _, tally in every if tally.retries))
+        click.echo(f"{'error' if code else 'warning'}: {missing}{'; '.join(why)}{retries}", err=True)
+    return code
 
 
 def _failed(found: Variables) -> Counter[str]:
