@@ -72,7 +72,8 @@ def evaluate(
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
     """
     how = how or EvaluationOptions()
-    votes, gold = labelled_rows(votes, gold, how.folds)
+    heard = np.where(votes.silent, UNLABELLED, gold).astype(CODE)  # a row without an answer has no label to compare
+    votes, gold = labelled_rows(votes, heard, how.folds)
     entrants, missing = list[methods.Entrant](), dict[str, str]()
     for method in wanted:
         try:
