@@ -126,9 +126,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             parameters: Arguments of the constructor that take the place of the run's, such as `optimiser`.
         """
         if parts := variables_in(RunFolder(Path(folder))):
-            one, all_of_it = (f"({str(place)!r})" for place in (next(iter(parts.values())), folder))
-            how = f"use from_run{one}, or load_run{all_of_it} to label texts with all of them"
-            raise ConfigError(f"{folder} is a codebook, and a classifier is about one of its variables: {how}")
+            use = f"use from_run({str(next(iter(parts.values())))!r}), or load_run({str(folder)!r}) to label"
+            raise ConfigError(f"{folder} is a codebook, and a classifier is about one variable: {use} texts with all")
         recorded = Run.open(Path(folder))
         config, learn = recorded.config, recorded.config.learn
         given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}

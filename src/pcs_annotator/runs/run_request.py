@@ -42,7 +42,7 @@ class RunRequest(CommandSettings):
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
     announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
-    paid: Tally = field(default_factory=Tally, repr=False)  # what this command has paid for other variables
+    paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
@@ -52,7 +51,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     config, folder = request.config, RunFolder(request.folder)
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
-    table, requests = open_codebook(replace(request, paid=Tally()))  # one for all, so limits are those of the command
+    table, requests = open_codebook(request)
     ledgers.check_ledger(config, fresh=request.fresh)
     for part in requests.values():  # before the first is asked, as its calls are about the others too
         rows = open_table(part.open_data(), RunFolder(part.folder), part.config)
@@ -69,7 +68,6 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         announce(name)
         asked = replace(part.config.ask, together=trial.get("together", config.ask.together))
         results[name] = run(replace(part, config=replace(part.config, ask=asked)))
-        part.paid.add(results[name].tally)
     tables.write_table(folder.items, table)
     written = _written(folder, config.variables, results, safe=request.spreadsheet_safe)
     return replace(written, trial=trial.get("said", ""))
@@ -139,14 +137,7 @@ def label_codebook(
     book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
 ) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
     """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
-    request = replace(request, paid=Tally())
-
-    def labelled(place: Path) -> Labelled:
-        one = label(replace(request, folder=place), None, saving)
-        request.paid.add(one.tally)
-        return one
-
-    found = book.each(labelled)
+    found = book.each(lambda place: label(replace(request, folder=place), None, saving))
     first, outcomes = next(iter(found.values())), _outcomes(found)
 
     def learned(parts: Sequence[str]) -> WholeSets:

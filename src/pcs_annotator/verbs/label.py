@@ -107,6 +107,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
             watch.note = lambda: found.sentence
         model = opened.model.facing(found, saving.on_drift)
         model, counts = texts.write(recorded, replace(opened, model=model), votes)
+    request.paid.add(tally)
     _LOG.info("%d texts labelled: %s, %d calls", counts.rows, counts.decisions, tally.calls)
     return Labelled(
         dataset=dataset,

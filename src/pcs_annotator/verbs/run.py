@@ -101,6 +101,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     seconds = {**steps, "write": time.perf_counter() - writing}
     result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     write_report(result)
+    request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
 
