@@ -121,8 +121,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     values = {**files, "variables": parts, "trial": result.trial or None, "warnings": notes}
     judged: dict[str, Judged] = {**found, **result.sets}
     table = variables_table(result.variables, judged, right_of(judged))
-    variables = f", {counted(len(result.variables), 'variable')}"
-    return _show_variables(found, result.sets, values, table, written, variables)
+    return _show_variables(found, result.sets, values, table, written, counted(len(result.variables), "variable"))
 
 
 def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
@@ -170,7 +169,7 @@ def _show_variables(  # what is shown, one argument each
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
     whole = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in sets.items()}
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
-    said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
+    said = counted(max(one.counts.rows for one in found.values()), "row") + (variables and f", {variables}")
     cost = [answer.cost(calls, known, ())] if calls or known else []
     look = answer.look_at([*answer.unanswered(_failed(found)), *values["warnings"]])
     lines = [("labelled", said), ("use", in_words({**found, **sets})), *look, *cost, *written]
