@@ -304,3 +304,23 @@ def test_a_gold_label_that_no_model_gives_is_wrong_wherever_it_occurs() -> None:
     assert learned.alternatives is not None
     assert "never" in learned.alternatives.merge
     assert learned.alternatives.accepted["error-among-accepted"] == 0
+
+
+def test_quality_is_that_of_gold_rows_with_a_label_and_rows_that_no_model_answered_have_none() -> None:
+    votes, gold = simulated_votes([0.9, 0.7, 0.6], items=120)
+    silent = np.arange(120) % 6 == 0
+    codes = votes.codes.copy()
+    codes[silent] = ABSTAINED
+    votes, how = replace(votes, codes=codes), replace(QUICK, max_error=0.3)
+    found = learn(votes, gold, how)
+    alone = learn(votes.take(~silent), [label for label, none in zip(gold, silent, strict=True) if not none], how)
+    assert found.figures == alone.figures
+    assert found.figures[0].accuracy.n == 100
+    assert found.curves == alone.curves
+    assert found.trial is not None
+    assert len(found.trial.gold) == 100
+    certificate = found.model.certificate
+    assert certificate is not None
+    assert (certificate.gold_rows, certificate.assumed_rows, found.model.gold_rows) == (100, 100, 120)
+    assert "100 gold rows in 2 folds" in certificate.split
+    assert "not drawn at random" not in certificate.split

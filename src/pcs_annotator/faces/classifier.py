@@ -20,6 +20,7 @@ from pcs_annotator.faces.outputs import Outputs, is_matrix
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.executors import Panel
+from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
 from pcs_annotator.runs.ledgers import ledger_of
@@ -124,6 +125,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             folder: The run folder.
             parameters: Arguments of the constructor that take the place of the run's, such as `optimiser`.
         """
+        if parts := variables_in(RunFolder(Path(folder))):
+            use = f"use from_run({str(next(iter(parts.values())))!r}), or load_run({str(folder)!r}) to label"
+            raise ConfigError(f"{folder} is a codebook, and a classifier is about one variable: {use} texts with all")
         recorded = Run.open(Path(folder))
         config, learn = recorded.config, recorded.config.learn
         given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}

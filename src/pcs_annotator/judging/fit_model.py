@@ -128,7 +128,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     read, text, how = _read(votes, gold, how)
     if weights is None:
         weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    rows, truth = labelled_rows(read, gold)
+    rows, truth = labelled_rows(read, gold, silent=how.doubtful)
     splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
@@ -208,9 +208,9 @@ def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel |
     return replace(votes, read=read), model
 
 
-def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
-    """Return the rows with gold, every axis sorted by name."""
-    labelled = gold != UNLABELLED
+def labelled_rows(votes: Votes, gold: Codes, *, silent: bool = False) -> tuple[Votes, Codes]:
+    """Return the rows with gold and a label, every axis sorted by name; words alone may label `silent` ones."""
+    labelled = (gold != UNLABELLED) & (silent | ~votes.silent)
     return in_canonical_order(votes.take(labelled), gold[labelled])
 
 
@@ -243,8 +243,7 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
     found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
     rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
     codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=CODE)
-    held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
-    found[positions_of(rows.ids, votes.ids, "item")] = held_out
+    found[positions_of(rows.ids, votes.ids, "item")] = codes[trial.judged.best]
     return found
 
 
@@ -286,6 +285,8 @@ def _no_confidence(rows: Votes, gold: Codes, usable: Mask, how: Learning) -> str
     assert how.promise is not None
     if how.refused or how.spent >= how.promise.delta:
         return how.refused or USED_UP
+    if not len(gold):
+        return "no gold row has a label: look at the models' answers"
     if len(gold) < MIN_ROWS_TO_CALIBRATE:
         least = max(MIN_ROWS_TO_CALIBRATE, how.promise.least_rows(how.spent))
         rows_are = "1 gold row is" if len(gold) == 1 else f"{len(gold)} gold rows are"
@@ -295,8 +296,7 @@ def _no_confidence(rows: Votes, gold: Codes, usable: Mask, how: Learning) -> str
     if how.splits.calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"
     chosen = "no gold row was drawn at random, and chosen rows are easier or harder than others: label random rows too"
-    unusable = "no gold row has a label: look at the models' answers" if rows.silent.all() else chosen
-    return "" if usable.any() else unusable
+    return "" if usable.any() else chosen
 
 
 def _split(rows: int, usable: int, splits: Splits) -> str:

@@ -167,7 +167,7 @@ def learn(
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
-            rows = int((at_random if assumed is None else at_random & assumed).sum())
+            rows = int((at_random & ~votes.silent & (True if assumed is None else assumed)).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.batches.batches import BatchSettings
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
-from pcs_annotator.runs.ask import Follow
+from pcs_annotator.runs.ask import CollectSettings, Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -41,6 +42,7 @@ class RunRequest(CommandSettings):
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
     announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
+    paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     def batches(self, executor: str) -> BatchSettings | None:
@@ -70,14 +72,18 @@ class RunRequest(CommandSettings):
                     return resolve_config.reading_of(earlier.config)
         return given
 
+    def how_to_ask(self, config: Config) -> CollectSettings:
+        """Return how to ask, with what other variables leave of the limits of this command."""
+        settings = resolve_config.collect_settings_of(config, self.environment, self.own)
+        return replace(settings, follow=self.follow, budget=settings.budget.after(*self.paid.spent))
+
     def support(self, config: Config, items: Sequence[Item]) -> Support:
         """Return what tells which questions the models can answer about some texts."""
-        settings = resolve_config.collect_settings_of(config, self.environment, self.own)
         return Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
-            settings=replace(settings, follow=self.follow),
+            settings=self.how_to_ask(config),
             texts=[item.text for item in items],
         )
 

@@ -85,12 +85,13 @@ def _asked(
     config = resolve_config.resolve(request.config, data)
     config = replace(config, ask=replace(config.ask, together=together))
     config = with_gold_examples(request, config, data)
-    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    settings = replace(settings, draws=1, questions={}, rewriter=None, cluster=None, tally=tally)
+    settings = replace(request.how_to_ask(config), draws=1, questions={}, rewriter=None, cluster=None, tally=tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, relations, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
     with lock_ledger(ledger, wait=request.wait, say=request.say):
-        return run_sync(lambda: ask_job(job, [data.items[row] for row in rows], ledger, settings))
+        votes = run_sync(lambda: ask_job(job, [data.items[row] for row in rows], ledger, settings))
+    request.paid.add(tally)
+    return votes
 
 
 def compared(codes: npt.NDArray[np.int16], gold: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

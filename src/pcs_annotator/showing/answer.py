@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # it imports the code that asks models, which a table of vote
     from pcs_annotator.runs.run_result import Facts, RunResult
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
+AGAIN = "the same command again: it asks only what is missing"
 TO_LABEL = {
     "at random": ("random row to label", "random rows to label, which a promise can be based on"),
     "for review": ("row for review", "rows for review, the least certain first"),
@@ -156,7 +157,7 @@ def next_step(result: RunResult) -> str:
     """Return the command that helps most now."""
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
-        return "the same command again: it asks only what is missing"
+        return AGAIN
     if model.certificate is not None and model.certificate.hopeless:
         return f"pcs fit {folder} --max-error {min(2 * model.certificate.promise.max_error, 0.5):g}"
     if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):

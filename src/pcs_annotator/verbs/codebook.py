@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.resolve_config import asked_alone
+from pcs_annotator.runs.labelling.run_table import open_table, refuse_other_work
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
@@ -50,8 +52,15 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
     table, requests = open_codebook(request)
+    ledgers.check_ledger(config, fresh=request.fresh)
+    for part in requests.values():  # before the first is asked, as its calls are about the others too
+        rows = open_table(part.open_data(), RunFolder(part.folder), part.config)
+        refuse_other_work(part, resolve_config.resolve(part.config, rows.sample), rows)
     folder.path.mkdir(parents=True, exist_ok=True)
-    trial = _tried(config, folder, requests)
+    if request.fresh and folder.ledger.exists():
+        with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
+            request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
+    trial = _tried(config, folder, requests, anew=request.fresh)
     folders = {part: place_of(part) for part in requests}
     write_json(folder.codebook, {"folders": folders, **({"trial": trial} if trial.get("finished") else {})})
     results = {}
@@ -64,14 +73,18 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     return replace(written, trial=trial.get("said", ""))
 
 
-def _tried(config: Config, folder: RunFolder, parts: Mapping[str, RunRequest]) -> dict[str, Any]:
+def _tried(config: Config, folder: RunFolder, parts: Mapping[str, RunRequest], *, anew: bool) -> dict[str, Any]:
     """Return what a trial of both ways to ask found, perhaps earlier; empty if none is wanted."""
-    shared = {name: one for name, one in parts.items() if not asked_alone(config.variables[name.partition("=")[0]])}
+    shared = {
+        name: one
+        for name, one in parts.items()
+        if not resolve_config.asked_alone(config.variables[name.partition("=")[0]])
+    }
     of = [*config.ask.models, *shared]
     if not (config.ask.trial and config.ask.together and len({name.partition("=")[0] for name in shared}) > 1):
         return {}
     before: dict[str, Any] = read_json(folder.codebook).get("trial", {}) if folder.codebook.exists() else {}
-    return before if before.get("of") == of else {"of": of, **try_both(shared, config.ask.trial)}
+    return before if before.get("of") == of and not anew else {"of": of, **try_both(shared, config.ask.trial)}
 
 
 def fit_codebook(

@@ -107,6 +107,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
             watch.note = lambda: found.sentence
         model = opened.model.facing(found, saving.on_drift)
         model, counts = texts.write(recorded, replace(opened, model=model), votes)
+    request.paid.add(tally)
     _LOG.info("%d texts labelled: %s, %d calls", counts.rows, counts.decisions, tally.calls)
     return Labelled(
         dataset=dataset,
@@ -127,7 +128,7 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
     opened = open_fitted(recorded, LoadOptions(saving=saving, environment=request.environment, own=request.own))
     batches = request.batches(saving.executor or recorded.config.ask.executor)
     settings = replace(opened.settings, progress=request.progress, follow=request.follow, tally=tally, batches=batches)
-    return replace(opened, settings=settings)
+    return replace(opened, settings=replace(settings, budget=settings.budget.after(*request.paid.spent)))
 
 
 class LabelPlan(NamedTuple):

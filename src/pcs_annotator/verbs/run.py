@@ -48,7 +48,7 @@ def run(request: RunRequest) -> RunResult:
     if request.config.variables and not request.config.part:
         raise ConfigError("these settings have several variables: use run_codebook instead of run")
     started = time.perf_counter()
-    ledgers.check_ledger(request.config, fresh=request.fresh)
+    ledgers.check_ledger(request.config, fresh=request.fresh and not request.config.part)
     folder = RunFolder(request.folder)
     table = open_table(request.open_data(), folder, request.config)
     config = resolve_config.resolve(request.config, table.sample)
@@ -101,6 +101,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     seconds = {**steps, "write": time.perf_counter() - writing}
     result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     write_report(result)
+    request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
 
@@ -146,10 +147,9 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
-    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
-    budget, batches = settings.budget.after(tally.calls), request.batches(config.ask.executor)
-    settings = replace(settings, progress=request.progress, follow=request.follow)
-    return replace(settings, tally=tally, budget=budget, batches=batches)
+    settings, batches = request.how_to_ask(config), request.batches(config.ask.executor)
+    budget = settings.budget.after(*tally.spent)
+    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
 
 
 def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool) -> Votes:

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluation.evaluate import evaluate
@@ -134,6 +134,14 @@ def test_rows_without_gold_are_left_out() -> None:
         evaluate(votes, some, ["lr"], QUICK).methods
         == evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods
     )
+
+
+def test_gold_rows_that_no_model_answered_are_left_out() -> None:
+    votes, gold = judged()
+    codes = votes.codes.copy()
+    codes[60:] = ABSTAINED
+    found = evaluate(replace(votes, codes=codes), gold, ["lr"], QUICK)
+    assert (found.n, found.methods) == (60, evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods)
 
 
 def test_one_call_gives_no_grades() -> None:

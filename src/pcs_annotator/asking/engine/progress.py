@@ -74,6 +74,11 @@ class Tally:
         self.paid += moved
         self.reused -= moved
 
+    @property
+    def spent(self) -> tuple[int, int]:
+        """Calls and tokens that were paid for in this run."""
+        return self.calls, sum(number for of, number in self.paid.items() if not of.startswith("calls "))
+
     def retries_by_cause(self) -> str:
         """Return how many attempts had to be repeated, and why; "" if none."""
         listed = ", ".join(counted(number, cause) for cause, number in self.causes.items())

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli import exit_codes, models, options, run_view
+from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
@@ -72,7 +72,7 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
     with options.gathered_warnings() as notes:
         result = run.run(request)
     run_view.show_run(result, notes)
-    return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)
+    return run_view.ended({"": result})
 
 
 LABELS = ("world", "sports", "business", "technology")

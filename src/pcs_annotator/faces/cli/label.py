@@ -9,7 +9,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
-from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
+from pcs_annotator.faces.cli import learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
@@ -75,7 +75,7 @@ def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: 
     promised = promise(labelled.model, labelled.drift, labelled.counts)
     options.show(labelled_json, labelled_shown, labelled, notes, details=lambda *_: [promised], stderr=path == STDIO)
     differ = labelled.drift is not None and labelled.drift.found and saving.on_drift != "accept"
-    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed, differ=differ)
+    return run_view.ended({"": labelled}, differ=differ)
 
 
 def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import click
+
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.judging.whole_sets import SetResult
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest
@@ -40,9 +44,9 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "label_counts": dict(result.counts.labels),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
-        "silences": {kind: dict(_most_first(reasons)) for kind, reasons in result.silences.items()},
+        "silences": {kind: dict(Counter(reasons).most_common()) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
-        "answers_without_probabilities": dict(_most_first(result.hard)),
+        "answers_without_probabilities": dict(Counter(result.hard).most_common()),
         "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
@@ -50,20 +54,11 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
         "warnings": list(notes),
         "label_column": LABEL,
-        "files": {
-            "labels": str(result.folder.labels),
-            "report": str(result.folder.report),
-            "model": str(result.folder.model),
-            "votes": str(result.folder.votes),
-        },
+        "files": {name: str(getattr(result.folder, name)) for name in ("labels", "report", "model", "votes")},
         "decisions": dict(result.counts.decisions),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
     }
-
-
-def _most_first(found: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(found.items(), key=lambda pair: -pair[1])
 
 
 def show_run(result: RunResult, notes: Sequence[str]) -> None:
@@ -119,20 +114,14 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
         *([("asked", result.trial)] if result.trial else []),
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
-        ("next", b.strong(f"pcs review {quote(str(result.folder))}")),
+        ("next", b.strong(answer.AGAIN if _failed(found) else f"pcs review {quote(str(result.folder))}")),
     ]
+    files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
+    parts = {name: run_json(one, ()) for name, one in found.items()}
+    values = {**files, "variables": parts, "trial": result.trial or None, "warnings": notes}
     judged: dict[str, Judged] = {**found, **result.sets}
     table = variables_table(result.variables, judged, right_of(judged))
-    parts = {name: run_json(one, ()) for name, one in found.items()}
-    files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
-    sets = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in result.sets.items()}
-    options.show(
-        lambda: {**files, "variables": parts, "sets": sets, "trial": result.trial or None, "warnings": notes},
-        lambda: _variables_shown(
-            found, table, f", {counted(len(result.variables), 'variable')}", in_words(judged), notes, written
-        ),
-    )
-    return _exit_code(found)
+    return _show_variables(found, result.sets, values, table, written, counted(len(result.variables), "variable"))
 
 
 def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
@@ -142,27 +131,47 @@ def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json
     with options.gathered_warnings() as notes:
         found, sets = codebook.label_codebook(book, request, out, saving)
     parts = {name: as_json(one, ()) for name, one in found.items()}
-    judged: dict[str, Judged] = {**found, **sets}
+    table, written = variables_table(book.variables, {**found, **sets}, {}), [("labels", str(out))][out == STDIO :]
+    return _show_variables(found, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
+
+
+def ended(found: Variables, *, differ: bool = False) -> int:
+    """Return the exit code; with `--quiet`, say on stderr for how many rows there is no label, why, and what to do."""
+    every = [(one.counts, one.tally) for one in found.values()]
+    code = max(exit_codes.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
+    rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(found))]
+    if rows and not why:
+        said = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]()).most_common(1)
+        why = [f"no usable answer ({said[0][0] if said else 'none'}); answers are kept: try other models or wording"]
+    if why and options.wanted("quiet"):
+        missing = f"no label for {count(rows)} of {counted(every[0][0].rows, 'row')}: " if rows else ""
+        retries = "".join(dict.fromkeys(f" ({tally.retries_by_cause()})" for _, tally in every if tally.retries))
+        click.echo(f"{'error' if code else 'warning'}: {missing}{'; '.join(why)}{retries}", err=True)
+    return code
+
+
+def _failed(found: Variables) -> Counter[str]:
+    """Return reason → questions without an answer; the labels of a variable share its questions."""
+    failed = defaultdict[str, Counter[str]](Counter)
+    for part, one in found.items():
+        failed[part.partition("=")[0]] |= one.tally.failed
+    return sum(failed.values(), Counter[str]())
+
+
+def _show_variables(  # what is shown, one argument each
+    found: Variables,
+    sets: Mapping[str, SetResult],
+    values: Mapping[str, Any],
+    table: b.Table,
+    written: Sequence[answer.Line],
+    variables: str = "",
+) -> int:
+    """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
     whole = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in sets.items()}
-    table, written = variables_table(book.variables, judged, {}), [] if out == STDIO else [("labels", str(out))]
-    options.show(
-        lambda: {"out": str(out), "variables": parts, "sets": whole, "warnings": notes},
-        lambda: _variables_shown(found, table, "", in_words(judged), notes, written),
-        stderr=out == STDIO,
-    )
-    return _exit_code(found)
-
-
-def _exit_code(found: Variables) -> int:
-    return max(exit_codes.exit_code(one.counts.unanswered, one.tally.failed) for one in found.values())
-
-
-def _variables_shown(  # what is shown, one argument each
-    found: Variables, table: b.Table, variables: str, use: str, notes: Sequence[str], written: Sequence[answer.Line]
-) -> Iterator[b.Block]:
-    """Yield a row per variable, then what is promised, what it cost and where it is."""
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
-    said = f"{counted(max(one.counts.rows for one in found.values()), 'row')}{variables}"
+    said = counted(max(one.counts.rows for one in found.values()), "row") + (variables and f", {variables}")
     cost = [answer.cost(calls, known, ())] if calls or known else []
-    yield table
-    yield b.Answer([("labelled", said), ("use", use), *answer.look_at(notes), *cost, *written])
+    look = answer.look_at([*answer.unanswered(_failed(found)), *values["warnings"]])
+    lines = [("labelled", said), ("use", in_words({**found, **sets})), *look, *cost, *written]
+    options.show(lambda: {**values, "sets": whole}, lambda: [table, b.Answer(lines)], stderr=not written)
+    return ended(found)

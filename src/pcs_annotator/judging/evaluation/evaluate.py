@@ -62,17 +62,17 @@ def evaluate(
 ) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
-    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED` are left out. A method that
-    needs other votes is listed in `missing` with the reason. The first of the others is tested against each of the
-    rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the first method
-    is added, by plain vote share and with the first method's own optimiser. If the votes come with their texts, the
-    first method goes before itself, joined by a model of the texts.
+    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED`, or without votes, are left
+    out. A method that needs other votes is listed in `missing` with the reason. The first of the others is tested
+    against each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many
+    calls as the first method is added, by plain vote share and with the first method's own optimiser. If the votes
+    come with their texts, the first method goes before itself, joined by a model of the texts.
 
     Raises:
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
     """
     how = how or EvaluationOptions()
-    votes, gold = labelled_rows(votes, gold, how.folds)
+    votes, gold = labelled_rows(votes, np.where(votes.silent, UNLABELLED, gold).astype(CODE), how.folds)
     entrants, missing = list[methods.Entrant](), dict[str, str]()
     for method in wanted:
         try:
