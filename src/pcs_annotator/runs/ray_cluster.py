@@ -35,9 +35,9 @@ from pcs_annotator.core.votes import Strategy
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.runs import ask
 
-ROWS_PER_BATCH = 64
-BATCHES_PER_WORKER = 8  # while the last calls about one batch are awaited, the others are asked about
-BATCHES_PER_DATASET = 16_000  # texts that Ray holds at a time; models are opened anew after them
+ROWS_PER_BATCH = 128
+BATCHES_PER_WORKER = 4  # while the last calls about one batch are awaited, the others are asked about
+BATCHES_PER_DATASET = 8_000  # texts that Ray holds at a time; models are opened anew after them
 ATTEMPTS = 10  # how many workers may be lost with the same batch
 LOOK_SECONDS = 1.0  # pause between looks at whether the command still runs
 
