@@ -77,14 +77,31 @@ class Data:
     heat: float = 0.1
     def __call__(self, text):
         return text
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    warmth: float
+    api_key: str = "old"
+    def __call__(self, text):
+        return text
+def prefixed(prefix):
+    def decorate(function):
+        @functools.wraps(function)
+        def inner(text):
+            return function(prefix + text)
+        return inner
+    return decorate
+@prefixed("pre")
+def decorated(text):
+    return text.strip()
 def later(text):
     return deep(text)
 def deep(text):
     return later(text) if text else "end"
 lambdas = [lambda text: "a" + text, lambda text: "b" + text]
-model, data = Model(), Data()
+model, data, frozen = Model(), Data(), Frozen(0.1)
 bound = model.method
 part = functools.partial(helper, mark="?")
+wrapped = prefixed("a: ")(helper)
 """
 
 
@@ -129,6 +146,11 @@ def module(tmp_path: Path) -> Iterator[Importer]:
         ("bound", "text.lower()", "text.upper()"),
         ("data", "= 0.1\n    def", "= 0.2\n    def"),
         ("part", 'mark="?"', 'mark="."'),
+        ("frozen", "Frozen(0.1)", "Frozen(0.2)"),
+        ("decorated", '"pre"', '"post"'),
+        ("wrapped", '"a: "', '"b: "'),
+        ("decorated", "prefix + text", "text + prefix"),
+        ("decorated", "text.strip()", "text.title()"),
     ],
 )
 def test_a_change_of_what_a_function_answers_by_is_noticed(module: Importer, what: str, old: str, new: str) -> None:
@@ -147,6 +169,7 @@ def test_a_change_of_what_a_function_answers_by_is_noticed(module: Importer, wha
         ("ask", "WORDS = {", "WORDS = {'unused', "),
         ("counts", "calls = 0", "calls = 7"),
         ("keyed", 'API_KEY = "old"', 'API_KEY = "new"'),
+        ("frozen", "Frozen(0.1)", 'Frozen(0.1, "new")'),
     ],
 )
 def test_comments_counters_and_keys_do_not_count(module: Importer, what: str, old: str, new: str) -> None:
@@ -167,7 +190,20 @@ def test_lambdas_on_one_line_differ_and_using_a_function_changes_nothing(module:
 
 
 def test_the_digest_is_the_same_in_every_process(module: Importer) -> None:
-    names = ["ask", "knows", "closed", "cached", "tries", "model", "bound", "part", "data", "later"]
+    names = [
+        "ask",
+        "knows",
+        "closed",
+        "cached",
+        "tries",
+        "model",
+        "bound",
+        "part",
+        "data",
+        "later",
+        "frozen",
+        "decorated",
+    ]
     code = (
         "import sys, users_own; from pcs_annotator.models.own import fingerprint as f\n"
         "print(*(f(getattr(users_own, name)).digest for name in sys.argv[1:]))"

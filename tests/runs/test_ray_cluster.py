@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
-from pcs_annotator.base.errors import ClusterError, MissingPackage
+from pcs_annotator.base.errors import ClusterError, ConfigError, MissingPackage
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import ask, ray_cluster
@@ -284,19 +284,34 @@ def test_two_workers_share_one_rate_limit(folder: Path, ledger: str, server: Stu
     assert max(bisect_left(times, start + 2.0) - place for place, start in enumerate(times)) <= 2.2 * RATE
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in Ray Data itself
+@pytest.mark.enable_socket
+def test_a_model_that_cannot_be_sent_is_said_before_any_call(ledger: str) -> None:
+    start_ray()
+    lock = threading.Lock()
+
+    def model(text: str) -> str:
+        with lock:
+            return "good"
+
+    settings = ask.CollectSettings(cluster=ask.ClusterSettings(workers=1), environment={})
+    job = ask.open_job(Task("Good?", ["good", "bad"]), [model], ["original"], settings)
+    with pytest.raises(ConfigError, match=r"cannot be sent to the workers of a cluster: .*lock.*; open connections"):
+        asyncio.run(ask_job(job, [Item(id="1", text="Fine.")], ledger, settings))
+
+
 def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Elsewhere:
         @staticmethod
         def is_initialized() -> bool:
             return False
 
-    monkeypatch.setitem(sys.modules, "ray", Elsewhere)
     job = ask.open_job(Task("Good?", ["good", "bad"]), ["scripted:hash"], ["original"], ask.CollectSettings())
     with pytest.raises(ClusterError, match="an address for Ray clients"):
-        ray_cluster.connect(ask.ClusterSettings(address="ray://head:10001"), job)
+        ray_cluster.connect(Elsewhere, ask.ClusterSettings(address="ray://head:10001"), job)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackage, match=r"needs the extra ray: pip install 'perceived-confidence\[ray\]'"):
-        ray_cluster.connect(ask.ClusterSettings(), job)
+        ray_cluster.check_cluster("postgresql://host/team")
 
 
 def test_workers_are_sent_the_variables_of_the_working_folder_and_no_others(

@@ -3,8 +3,9 @@
 A digest stands for what a function or a LangChain object answers by. What counts: the source of a function or of an
 object's class (bytecode where there is no source), and what it uses: argument defaults, closures, globals, attributes,
 fields of LangChain objects; the user's own functions and classes are followed, other things count as `repr` shows them.
-What does not count: comments, keys and passwords, and what a function itself assigns anew, such as a counter. Objects
-without a `repr`, such as a client, are listed as unseen.
+What does not count: comments, keys and passwords, what a function itself assigns anew, such as a counter, and globals
+that only functions inside it or other methods than `__call__` use. Objects without a `repr`, such as a client, are
+listed as unseen.
 """
 
 import ast
@@ -31,9 +32,7 @@ from pcs_annotator.models.wire import as_dicts
 
 DIGEST_BYTES = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_UNSEEN = re.compile(
-    r"<(?:built-in function )?((?!_thread|threading|asyncio|logging)[\w.]+)(?: object.*?)? at 0x[0-9a-f]+>"
-)
+_UNSEEN = re.compile(r"<(?:built-in function )?((?!_thread|threading|asyncio|logging)[\w.]+)(?: object.*?)? at 0x\w+>")
 # Fields of LangChain's classes that do not shape answers; clients, callbacks, tags and caches are marked as excluded.
 _HARMLESS = re.compile(
     r"name|max_retries|\w*timeout|\w*stream\w*|include_response_headers|tiktoken_model_name|config_factories"
@@ -109,23 +108,23 @@ def _told(thing: Any, known: list[object]) -> str:
 
 def _used(thing: Any) -> dict[str, Any]:
     """Return name → value of what code answers by; nothing for other things."""
-    kind = type(thing)
+    kind, is_code = type(thing), isinstance(thing, FunctionType | type)
     if isinstance(thing, partial):
         return {"function": thing.func, "args": thing.args, **thing.keywords}
     if isinstance(thing, MethodType):
         return {"function": thing.__func__, "self": thing.__self__}
-    if hasattr(thing, "__wrapped__"):  # such as a function with a cache
-        return {"function": thing.__wrapped__}
-    if isinstance(thing, FunctionType | type):
-        return _of_code(thing) if _is_own(thing) else {}
+    if is_code and _is_own(thing):
+        return _of_code(thing)
+    if is_code or hasattr(thing, "__wrapped__"):  # such as a function that a package caches or retries
+        return {"function": thing.__wrapped__} if hasattr(thing, "__wrapped__") else {}
     if isinstance(getattr(kind, "model_fields", None), Mapping):  # pydantic: a field that a later version adds is None
         excluded = {name for name, one in kind.model_fields.items() if getattr(one, "exclude", False)}
         state = {**vars(thing), **(getattr(thing, "__pydantic_extra__", None) or {})}
         left = {name for name, one in state.items() if one is None or name in excluded or _HARMLESS.fullmatch(name)}
     elif hasattr(thing, "ainvoke") or _is_own(kind):
-        stored = thing.__getstate__()
+        stored: Any = object.__getstate__(thing)  # not the class's own, which may be a list or leave parts out
         parts = stored if isinstance(stored, tuple) else (stored,)  # attributes, and slots
-        state = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
+        state = {name: value for part in parts for name, value in (part or {}).items()}
         left = _assigned(getattr(kind, "__call__", None))  # noqa: B004  # its code is wanted
     else:
         return {}
@@ -135,11 +134,12 @@ def _used(thing: Any) -> dict[str, Any]:
 def _of_code(thing: Any) -> dict[str, Any]:
     source = ""
     with suppress(OSError, TypeError, SyntaxError):  # a lambda in the middle of a line is not a statement
-        source = textwrap.dedent(inspect.getsource(thing))
+        source = textwrap.dedent(inspect.getsource(getattr(thing, "__code__", thing)))
         source = ast.unparse(ast.parse(source))  # without comments
     if isinstance(thing, type):
         return {"source": source, "call": vars(thing).get("__call__"), "bases": thing.__bases__}
-    used: dict[str, Any] = {name: one.default for name, one in inspect.signature(thing).parameters.items()}
+    parameters = inspect.signature(thing, follow_wrapped=False).parameters
+    used: dict[str, Any] = {name: one.default for name, one in parameters.items()}
     with suppress(ValueError):  # something that is assigned later
         seen, assigned = inspect.getclosurevars(thing), _assigned(thing)
         used |= {name: one for name, one in {**seen.globals, **seen.nonlocals}.items() if name not in assigned}
@@ -162,7 +162,7 @@ def _name(thing: Any) -> str:
 
 def _is_own(thing: Any) -> bool:
     """Return whether a function or class is of the user's module, rather than Python's or of an installed package."""
-    module = thing.__module__ or ""
+    module = getattr(thing, "__globals__", {}).get("__name__") or thing.__module__ or ""  # not of what it wraps
     path = getattr(sys.modules.get(module), "__file__", None) or ""
     known = module.partition(".")[0] in (*sys.stdlib_module_names, __name__.partition(".")[0])
     return not known and not {"site-packages", "dist-packages"} & set(PurePath(path).parts)

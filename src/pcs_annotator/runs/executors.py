@@ -57,8 +57,7 @@ async def asking(
             if settings.batches is not None:
                 asker, elsewhere = await ask_in_waves(job, items, asker, strategy, settings.batches)
             elif settings.cluster is not None:
-                rows = len(items) if isinstance(items, list) else tally.rows_expected
-                paid = await ask_on_cluster(job, items, rows, ledger, settings, strategy)
+                paid = await ask_on_cluster(job, items, ledger, settings, strategy)
                 left = replace(settings, budget=settings.budget.after(*paid))
                 asker, elsewhere = ask.open_asker(opened, left, shared), paid.calls
             async with showing(tally, asker.tracker) if settings.progress else nullcontext():

@@ -11,16 +11,14 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from functools import cached_property, partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
 from pcs_annotator.asking.engine.collect import in_blocks, run_job
@@ -32,77 +30,89 @@ from pcs_annotator.asking.ledger.open_ledger import open_server_ledger
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.errors import ClusterError, ConfigError, Interrupted, MissingPackage, PcsError
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy
 from pcs_annotator.models.provider import read_environment
-from pcs_annotator.relations.base import Relation
 from pcs_annotator.runs import ask
-from pcs_annotator.tables.arrow import pa
 
-ROWS_PER_BATCH = 1_000
-FEWEST_ROWS_PER_BATCH = 16
-BATCHES_PER_WORKER = 2  # while the last calls about one batch are awaited, the next is asked about
-BATCHES_PER_DATASET = 1_000  # texts that Ray holds at a time; models are opened anew after them
+ROWS_PER_BATCH = 128
+BATCHES_PER_WORKER = 4  # while the last calls about one batch are awaited, the others are asked about
+BATCHES_PER_DATASET = 8_000  # texts that Ray holds at a time; models are opened anew after them
 ATTEMPTS = 10  # how many workers may be lost with the same batch
 LOOK_SECONDS = 1.0  # pause between looks at whether the command still runs
-RESUMES = "paid answers are kept, and the same command continues"
+
+Done = tuple[Tally, Cost] | PcsError  # counts and cost of asking about some texts, or the error
 
 
 async def ask_on_cluster(
-    job: Job,
-    items: Iterable[Item],
-    rows: int | None,
-    ledger: LedgerAddress,
-    settings: ask.CollectSettings,
-    strategy: Strategy | None,
+    job: Job, items: Iterable[Item], ledger: LedgerAddress, settings: ask.CollectSettings, strategy: Strategy | None
 ) -> PaidInRun:
     """Put the answers to a job into a ledger; return what was paid."""
-    assert settings.cluster is not None
-    check_cluster(ledger)
-    workers, resources = connect(settings.cluster, job)
-    size = ROWS_PER_BATCH
-    if rows is not None:
-        size = min(size, max(FEWEST_ROWS_PER_BATCH, ceil(rows / (4 * workers))))
+    ray = check_cluster(ledger)
+    workers, each = connect(ray, settings.cluster or ask.ClusterSettings(), job)
     # everything is counted again when the answers are read from the ledger
-    tally, tracker = Tally(rows_expected=rows), BudgetTracker(settings.budget)
+    tally, tracker = Tally(rows_expected=settings.tally.rows_expected), BudgetTracker(settings.budget)
     if settings.follow is not None:
         settings.follow(tally, tracker)
-    filling: asyncio.Task[None] | None = None
-    try:
-        # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
-        with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
-            asks = job.task, [annotator for annotator, _ in job.annotators], job.relations
-            arguments = asks, worker_settings(settings, workers), strategy, str(ledger), opened.lead_run()
-            results = _results(workers, resources, arguments, in_blocks(items, size))
-            filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
+    # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
+    with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
+        open_job = partial(ask.open_job, job.task, [annotator for annotator, _ in job.annotators], job.relations)
+        sent = _pickled(ray, (open_job, worker_settings(settings, workers), strategy, str(ledger), opened.lead_run()))
+        results = _results(ray, workers, {**each, "fn_constructor_args": [sent]}, in_blocks(items, ROWS_PER_BATCH))
+        filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
+        try:
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 await asyncio.shield(filling)
-            return opened.paid_in_run()
-    finally:
-        # workers see that the ledger is closed, and finish their calls, because they may be billed
-        if filling is not None:
+        finally:
+            if not filling.done():
+                opened.__exit__()  # workers see that, and finish their calls, because they may be billed
             await asyncio.gather(filling, return_exceptions=True)
+        return opened.paid_in_run()
 
 
-def _count(results: "Iterable[Done]", tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
+def _pickled(ray: Any, sent: object) -> bytes:
+    try:
+        return bytes(ray.cloudpickle.dumps(sent))
+    except Exception as error:  # whatever an object of the user's raises
+        raise ConfigError(
+            f"a model or relation cannot be sent to the workers of a cluster: {error}; open connections, locks and "
+            "files inside the function, or use --executor local"
+        ) from error
+
+
+def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
     """Count what workers have done; after an error, stop them all and raise it."""
-    failed: PcsError | None = None
+    failed: list[PcsError] = []
     for done in results:
-        if isinstance(done, tuple):
+        if isinstance(done, PcsError):
+            failed.append(done)
+            stop()
+        else:
             tally.add(done[0])
             tracker.pay(done[1])
-        elif failed is None:
-            failed = done
-            stop()
-    if failed is not None:
-        raise failed
+    if failed:
+        raise failed[0]
+
+
+def _results(ray: Any, workers: int, how: dict[str, Any], batches: Iterable[Sequence[Item]]) -> Iterator[Done]:
+    """Have workers ask about batches of texts; yield what each has come to, in any order."""
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    how |= {"max_concurrency": BATCHES_PER_WORKER, "max_task_retries": ATTEMPTS}
+    try:
+        for some in in_blocks(batches, BATCHES_PER_DATASET):
+            # pickled, because a text may have lone surrogates
+            texts = ray.data.from_items([pickle.dumps(one) for one in some], override_num_blocks=len(some))
+            pool = ray.data.ActorPoolStrategy(size=min(workers, len(some)))
+            done = texts.map_batches(Worker, batch_size=None, batch_format="pyarrow", compute=pool, **how)
+            yield from (pickle.loads(row["done"]) for row in done.iter_rows())
+    except ray.exceptions.RayError as error:
+        said = str(error).strip().rpartition("\n")[2].strip()[:300]
+        raise ClusterError(f"a worker failed: {said}; paid answers are kept, and the same command continues") from error
 
 
 def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
-    """Return the settings of one of several workers; what counts and shows stays here.
-
-    Of the environment, it gets what `.env` says: the rest is for Ray's `runtime_env`.
-    """
+    """Return the settings of one of several workers; of the environment, what `.env` says: the rest is for Ray."""
     environment, rate = settings.environment, settings.max_per_second
     if environment is None:
         environment = {name: key for name, key in read_environment(Path.cwd()).items() if name not in os.environ}
@@ -110,147 +120,88 @@ def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectS
     return replace(alone, environment=environment, max_per_second=rate and rate / workers)
 
 
-Asks = tuple[Task, Sequence[Annotator], Sequence[Relation]]
-Done = tuple[Tally, Cost] | PcsError  # counts and cost of asking about some texts, or the error
-
-
 class Worker:
-    """Asks about batches of texts, several at the same time, with its models open.
+    """Asks about batches of texts, several at a time, with its models open; `sent` is pickled."""
 
-    Its arguments are sent to other machines. `run` is the name of the command in the ledger.
-    """
+    def __init__(self, sent: bytes) -> None:
+        self._sent = sent
 
-    def __init__(
-        self, asks: Asks, settings: ask.CollectSettings, strategy: Strategy | None, ledger: str, run: str
-    ) -> None:
-        self._asks, self._settings, self._strategy = asks, settings, strategy
-        self._ledger, self._run = ledger, run
-
-    async def __call__(self, batch: pa.Table) -> AsyncIterator[dict[str, list[bytes]]]:
+    async def __call__(self, batch: Any) -> AsyncIterator[dict[str, list[bytes]]]:
         """Yield what was counted, or the error."""
         done: Done
         try:
-            asker, prepared, _ = self._opened
+            asker, prepared, strategy, _ = self._opened
             part = asker.part(asker.shared)
-            await run_job(prepared, pickle.loads(batch["items"][0].as_py()), part, self._strategy)
+            await run_job(prepared, pickle.loads(batch["item"][0].as_py()), part, strategy)
             spent = part.spent or part.tracker
-            usd = None if spent.price_unknown else spent.usd
-            done = part.tally, Cost(usd, spent.tokens, spent.output_tokens)
+            done = part.tally, Cost(None if spent.price_unknown else spent.usd, spent.tokens)
         except PcsError as error:
             done = error
         yield {"done": [pickle.dumps(done)]}
 
     @cached_property
-    def _opened(self) -> tuple[Asker, PreparedJob, asyncio.Task[None]]:
+    def _opened(self) -> tuple[Asker, PreparedJob, Strategy | None, asyncio.Task[None]]:
         """What asks, what is asked, and the task that stops it; opened at the first batch, which is told of errors."""
         import ray
 
-        environment = {**os.environ, **(self._settings.environment or {})}
-        job = ask.open_job(*self._asks, replace(self._settings, environment=environment))
+        open_job, settings, strategy, address, run = pickle.loads(self._sent)
+        job = open_job(replace(settings, environment={**os.environ, **settings.environment}))
         # a worker that is started again has the same name, and takes over what it had claimed
         name = str(ray.get_runtime_context().get_actor_id())
-        ledger = open_server_ledger(self._ledger, worker=name, run=self._run).__enter__()
-        asker = ask.open_asker(ledger, self._settings)
-        stopping = asyncio.create_task(self._until_stopped(ledger.run_is_led, asker))
-        return asker, PreparedJob.of(job, ledger), stopping
-
-    async def _until_stopped(self, is_led: Callable[[], bool], asker: Asker) -> None:
-        while await asyncio.to_thread(is_led):
-            await asyncio.sleep(LOOK_SECONDS)
-        asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
+        ledger = open_server_ledger(address, worker=name, run=run).__enter__()
+        asker = ask.open_asker(ledger, settings)
+        stopping = asyncio.create_task(_stop_with_command(asker, ledger.run_is_led))
+        return asker, PreparedJob.of(job, ledger), strategy, stopping
 
 
-def connect(settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
-    """Connect to a cluster, unless this process already is; without an address, start one on this machine.
+async def _stop_with_command(asker: Asker, is_led: Callable[[], bool]) -> None:
+    while await asyncio.to_thread(is_led):
+        await asyncio.sleep(LOOK_SECONDS)
+    asker.stop(Interrupted("the command was stopped; every answer that was paid for is in the ledger"))
 
-    Return how many workers to start there, with how many CPUs and GPUs for each of them.
-    """
-    ray = need_ray()
+
+def check_cluster(ledger: LedgerAddress) -> Any:
+    """Return the package Ray; raise unless it is installed and the ledger is one that all workers can reach."""
+    try:
+        import ray.data
+    except ImportError as error:
+        raise MissingPackage("--executor ray needs the extra ray: pip install 'perceived-confidence[ray]'") from error
+    if not on_server(ledger):
+        remedy = 'set ledger = "postgresql://…" under [ask], or --ledger postgresql://USER@HOST/DATABASE'
+        raise ConfigError(f"--executor ray needs a ledger that all workers can reach: {remedy}")
+    return ray
+
+
+def connect(ray: Any, settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
+    """Connect to a cluster, unless this process already is; return how many workers to start, and what each needs."""
     if not ray.is_initialized():
         _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
     with_gpus = any(str(annotator.model).startswith("transformers:") for annotator, _ in job.annotators)
-    resources = ray.cluster_resources()
-    cpus, gpus = resources.get("CPU", 1.0), int(resources.get("GPU", 0)) if with_gpus else 0
+    has = ray.cluster_resources()
+    cpus, gpus = has.get("CPU", 1.0), int(has.get("GPU", 0)) if with_gpus else 0
     workers = settings.workers or gpus or max(1, int(cpus))
     return workers, {"num_cpus": min(1.0, cpus / workers), "num_gpus": 1 if gpus >= workers else 0}
 
 
-def _results(
-    workers: int, resources: Mapping[str, Any], arguments: tuple[Any, ...], batches: Iterable[Sequence[Item]]
-) -> Iterator[Done]:
-    """Have workers with these arguments ask about batches of texts; yield what each has come to, in any order."""
-    from ray.data import ActorPoolStrategy, DataContext
-    from ray.exceptions import RayError
-
-    ray = need_ray()
-    DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    try:
-        for some in in_blocks(batches, BATCHES_PER_DATASET):
-            # pickled, because a text may have lone surrogates
-            texts = ray.data.from_arrow_refs([ray.put(pa.table({"items": [pickle.dumps(one)]})) for one in some])
-            done = texts.map_batches(
-                Worker,
-                batch_size=None,
-                batch_format="pyarrow",
-                fn_constructor_args=arguments,
-                compute=ActorPoolStrategy(size=min(workers, len(some))),
-                **resources,
-                max_concurrency=BATCHES_PER_WORKER,
-                max_task_retries=ATTEMPTS,
-            )
-            yield from (pickle.loads(row["done"]) for row in done.iter_rows())
-    except RayError as error:
-        last = [line.strip() for line in str(error).splitlines() if line.strip()][-1:]
-        raise ClusterError(f"a worker of the cluster failed: {''.join(last)[:300]}; {RESUMES}") from error
-
-
-def check_cluster(ledger: LedgerAddress) -> None:
-    """Raise unless Ray is installed and the ledger is one that all workers can reach."""
-    need_ray()
-    if not on_server(ledger):
-        raise ConfigError(
-            '--executor ray needs a ledger that all workers can reach: set ledger = "postgresql://…" under [ask], or '
-            "--ledger postgresql://USER@HOST/DATABASE"
-        )
-
-
-def need_ray() -> Any:
-    """Return the package Ray; an error if it is not installed."""
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingPackage("--executor ray needs the extra ray: pip install 'perceived-confidence[ray]'") from error
-    return ray
-
-
 def _init(ray: Any, address: str) -> None:
     if address.startswith("ray://"):
-        raise ClusterError(
-            f"{address} is an address for Ray clients, which have no disk on the cluster: run pcs on a machine of the "
-            "cluster, with its own address, such as --ray-address auto"
-        )
+        remedy = "run pcs on a machine of the cluster, with its own address, such as --ray-address auto"
+        raise ClusterError(f"{address} is an address for Ray clients: {remedy}")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    how = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "pcs"}
-    own = {"include_dashboard": False} if address == "local" else {}
     started: Future[None] = Future()
 
     def start_and_stay() -> None:
         try:
-            started.set_result(ray.init(address=address, **own, **how))
+            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR", namespace="pcs")
+            started.set_result(None)
+            threading.Event().wait()  # the processes of a local cluster die with the thread that started them
         except Exception as error:
             started.set_exception(error)
-        else:
-            threading.Event().wait()
 
-    # The processes of a local cluster die with the thread that started them, so this one stays.
     threading.Thread(target=start_and_stay, name="pcs-ray", daemon=True).start()
-    try:
-        started.result()
-    except Exception as error:
+    if error := started.exception():
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ClusterError(
             f"no connection to the Ray cluster at {address}: {said}; is it running, with the same versions of Ray and "
-            "Python as here, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? Without "
-            "--ray-address, a cluster is started on this machine"
+            "Python as here, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set?"
         ) from error
