@@ -14,17 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import DATA, Dataset, babe, development_sets, read_models
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Votes, fit_weights, score
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 
 CHOSEN = 30
 GOLD_ROWS = 100

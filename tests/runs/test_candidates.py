@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import run
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Task, run
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.scripted import ScriptedModel

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.weights import Interval, Weights
+from pcs_annotator import Weights
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.metrics.significance import BootstrapTest

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import pcs_annotator
+from pcs_annotator import ABSTAINED
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.review import Queue
-from pcs_annotator.core.votes import ABSTAINED
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, Query, ReviewOptions

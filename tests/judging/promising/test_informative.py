@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import Votes, score
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.arrays import Codes, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising import informative
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label, unlike_gold_first
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import Labelled, any_votes, coded, labelled_votes

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
+from pcs_annotator import PcsError
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
