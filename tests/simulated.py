@@ -123,6 +123,13 @@ def simulated_config(learn: LearnSettings = QUICK, models: Sequence[str] = MODEL
     )
 
 
+def few_resamples(folder: Path) -> Path:
+    """Write a `pcs.toml` for runs whose intervals nobody reads."""
+    path = folder / "pcs.toml"
+    path.write_text("[learn]\nresamples = 5\n", encoding="utf-8")
+    return path
+
+
 def copy_run(made: Path, to: Path) -> Path:
     """Copy a run folder as if it had been made there, so that it may look for new promises."""
     shutil.copytree(made, to)
