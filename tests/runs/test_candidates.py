@@ -26,7 +26,13 @@ STARTS, ENDS = ("bor", "dal", "fen", "gim", "kus", "lop"), ("ag", "et", "iv", "o
 WORDS = [f"{start}{end}" for start in STARTS for end in ENDS]
 LABELS = [f"{one}/{other}" for one in ("tree", "sea", "sky") for other in WORDS]
 TEXTS = [f"row {number} is about {place.replace('/', ' ')}" for number, place in enumerate(LABELS * 2)]
-SETTINGS = {"labels": LABELS, "kind": "tree", "relations": ["original", "order"]}
+SETTINGS = {
+    "labels": LABELS,
+    "kind": "tree",
+    "relations": ["original", "order"],
+    "optimiser": "majority",
+    "text": False,
+}
 
 
 def answer(request: Request) -> str:
