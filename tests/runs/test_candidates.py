@@ -21,6 +21,7 @@ from pcs_annotator.relations.base import Original
 from pcs_annotator.reviewing.rows import asked as asked_of
 from pcs_annotator.runs.resolve_config import _with_candidates, asked_alone, task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
+from tests.simulated import few_resamples
 
 STARTS, ENDS = ("bor", "dal", "fen", "gim", "kus", "lop"), ("ag", "et", "iv", "om")
 WORDS = [f"{start}{end}" for start in STARTS for end in ENDS]
@@ -54,7 +55,8 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     model = ScriptedModel(answer, name="scripted:taxonomy")
     gold = [*(LABELS * 2)[:40], *[""] * (len(TEXTS) - 40)]
     data = {"text": TEXTS, "gold": gold}
-    result = run(data, tmp_path / "run", models=[model], **SETTINGS)  # type: ignore[arg-type]  # settings by name
+    few = few_resamples(tmp_path)
+    result = run(data, tmp_path / "run", config=few, models=[model], **SETTINGS)  # type: ignore[arg-type]
 
     first, second = asked(model, TEXTS[50])
     assert len(first) == 30
@@ -67,7 +69,8 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     assert len(stored["known"]) == 40
     # with more gold, the same questions are asked, so that nothing is paid for twice
     calls = model.calls
-    run({"text": TEXTS, "gold": LABELS * 2}, tmp_path / "run", models=[model], **SETTINGS)  # type: ignore[arg-type]
+    more = {"text": TEXTS, "gold": LABELS * 2}
+    run(more, tmp_path / "run", config=few, models=[model], **SETTINGS)  # type: ignore[arg-type]
     assert model.calls == calls
 
 
