@@ -20,17 +20,13 @@ import numpy as np
 
 from benchmarks.development_data import Dataset
 from benchmarks.spending import Trial, panels, trials
-from pcs_annotator import Annotator
+from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Relation, RelationOptions, Task, Votes
 from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.votes import Strategy, Votes
+from pcs_annotator.core.votes import Strategy
 from pcs_annotator.judging.spending.frugal import learn_frugal
-from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.rule import FunctionRelation
-from pcs_annotator.runs.ask import CollectSettings, open_job
+from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.executors import ask_job
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from pcs_annotator.core.variant import Expectation
+from pcs_annotator import Expectation
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, unchanged
 from pcs_annotator.relations.checks.run import check_rewrite, run_checks

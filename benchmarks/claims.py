@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import DATA
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning
 
 CHECKS: tuple[str, ...] = (
     "calibration",

@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from pcs_annotator import NOT_ASKED, Item, Task, Votes  # noqa: E402
 from pcs_annotator.asking.engine.budget import Budget  # noqa: E402
 from pcs_annotator.asking.ledger.open_ledger import open_ledger  # noqa: E402
-from pcs_annotator.core.task import Item, Task  # noqa: E402
-from pcs_annotator.core.votes import NOT_ASKED, Votes  # noqa: E402
 from pcs_annotator.runs import ask  # noqa: E402
 from pcs_annotator.runs.executors import ask_job  # noqa: E402
 from tests.postgres import postgres_server  # noqa: E402

@@ -23,13 +23,12 @@ import numpy as np
 import pyarrow as pa
 
 import pcs_annotator as pcs
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, PcsWarning, Task, Votes
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.task import AskedTogether, Part, Task
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -18,9 +18,9 @@ import pyarrow as pa
 from scipy.stats import t as student
 
 from benchmarks.development_data import babe, load
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Foretold, Sample
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.tables.votes import read_vote_table
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

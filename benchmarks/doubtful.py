@@ -18,10 +18,9 @@ import numpy as np
 from benchmarks.development_data import DATA
 from benchmarks.public_tasks import PANELS, panel_of, read_task
 from benchmarks.texts import KEPT_ASIDE, MAX_ERROR, votes_of
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise

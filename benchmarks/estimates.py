@@ -31,10 +31,10 @@ from scipy.special import expit, softmax
 from scipy.stats import t as student
 
 from benchmarks.development_data import babe
+from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
 from pcs_annotator.runs.learn import expected_labels

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.development_data import QWEN, babe, load, read_models
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import evaluate
 from pcs_annotator.judging.evaluation.tables import evaluation_tables

@@ -21,10 +21,9 @@ from benchmarks.development_data import DATA, babe, load
 from benchmarks.public_tasks import PANELS, panel_of, read_task
 from benchmarks.scales import STEPS, WORLDS, scale_world
 from benchmarks.texts import votes_of
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs.learn import expected_labels

@@ -15,12 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, development_sets
-from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
+from pcs_annotator import PcsWarning, Votes, Weights, fit_weights, score
 from pcs_annotator.judging.metrics.metrics import auroc
-from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.scoring import score
 
 GOLD_ROWS = 100
 

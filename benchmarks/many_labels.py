@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator import run
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, run
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.ngrams import recall_of
 from pcs_annotator.judging.evaluation.scored import one_thread

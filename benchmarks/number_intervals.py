@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import CODE, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.numbers import steps_of
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.weighing.label_shape import LabelShape

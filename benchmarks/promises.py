@@ -24,10 +24,9 @@ import numpy as np
 
 from benchmarks.claim_checks.repeated_fits import LOOP, data_sets
 from benchmarks.finish import public
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, find_thresholds

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import DATA
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning
 from pcs_annotator.verbs.fit_table import FitFiles, fit_table
 
 PANELS = {

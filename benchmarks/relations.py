@@ -11,8 +11,9 @@ import random
 import time
 from collections.abc import Sequence
 
-from pcs_annotator.core.variant import ORIGINAL, Variant
-from pcs_annotator.relations.base import Context, Relation, relations
+from pcs_annotator import Relation, Variant
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.choose import known_relations
 
 PARSER_FREE = 20_000

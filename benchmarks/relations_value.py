@@ -19,8 +19,7 @@ import numpy as np
 
 from benchmarks.development_data import DATA, load
 from benchmarks.graded import QWEN, SETS
-from pcs_annotator.base.errors import PcsWarning
-from pcs_annotator.core.votes import Votes
+from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.judging.evaluation.relation_value import RelationValue, relation_values
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.metrics.significance import BootstrapTest

@@ -16,11 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.development_data import development_sets
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
@@ -32,7 +30,6 @@ from pcs_annotator.judging.promising.review_design import (
     draw_at_random,
     draw_learning,
 )
-from pcs_annotator.judging.weighing.scoring import score
 
 SETS = ("simulated sentiment", "simulated gossipcop", "simulated politifact", "babe")
 ROWS = 1_000

@@ -18,12 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pcs_annotator import Item, Variant, Votes
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.arrays import Codes, Grades, Integers
 from pcs_annotator.core.review import SEQUENCE, Queue
-from pcs_annotator.core.task import Item
-from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings

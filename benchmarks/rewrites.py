@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 

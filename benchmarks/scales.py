@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model

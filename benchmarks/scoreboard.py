@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.development_data import DATA
 from benchmarks.local_sets import LocalSet, local_sets, texts_in
 from benchmarks.scoreboard_picture import OURS, picture, tally
-from pcs_annotator.base.errors import PcsWarning, UserError
+from pcs_annotator import PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.evaluation import methods

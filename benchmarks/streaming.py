@@ -21,14 +21,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, RunResult, Votes, Weights
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.sources import open_stream
 from pcs_annotator.tables.table_writer import writing_table

@@ -18,10 +18,9 @@ import numpy as np
 
 from benchmarks.development_data import DATA
 from benchmarks.public_tasks import PANELS, panel_of, read_task
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise

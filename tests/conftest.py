@@ -16,7 +16,7 @@ import pytest
 import pytest_randomly
 from hypothesis import settings
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations

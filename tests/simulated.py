@@ -14,13 +14,13 @@ from secrets import token_hex
 
 import pytest
 
+from pcs_annotator import RunResult
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.run import run
@@ -121,6 +121,13 @@ def simulated_config(learn: LearnSettings = QUICK, models: Sequence[str] = MODEL
         relations=RelationSettings(use=RELATIONS),
         learn=learn,
     )
+
+
+def few_resamples(folder: Path) -> Path:
+    """Write a `pcs.toml` for runs whose intervals nobody reads."""
+    path = folder / "pcs.toml"
+    path.write_text("[learn]\nresamples = 5\n", encoding="utf-8")
+    return path
 
 
 def copy_run(made: Path, to: Path) -> Path:

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
 from benchmarks.graded import LARGE, SMALL, panel, slope_of
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Floats, Integers
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.weighing.crossfit import Splits
 

@@ -9,9 +9,8 @@ from scipy.stats import binom
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
+from pcs_annotator import Votes, Weights
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import Dataset, babe, load
+from pcs_annotator import Votes, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate
 from pcs_annotator.judging.evaluation.figures import MethodFigures
@@ -23,7 +23,6 @@ from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.scoring import score
 
 WANTED = 0.92
 SETS: Mapping[str, Callable[[], Dataset]] = {

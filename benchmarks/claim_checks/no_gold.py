@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import Dataset, development_sets, load
-from pcs_annotator.core.votes import Votes
+from pcs_annotator import Votes
 from pcs_annotator.runs.learn import learn_if_possible
 from pcs_annotator.runs.settings import LearnSettings
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.evaluate import cross_validate, evaluate
 from pcs_annotator.judging.evaluation.figures import adjusted
 from pcs_annotator.judging.evaluation.methods import OnCells, original_of

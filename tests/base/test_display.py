@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pcs_annotator import Decision, Outcome, Outcomes, Weights
 from pcs_annotator.base.display import LARGEST_SHOWN, Page, html_table, in_notebook
-from pcs_annotator.core.outcome import Decision, Outcome, Outcomes
-from pcs_annotator.core.weights import Diagnostics, Flag, Interval, Weights
+from pcs_annotator.core.weights import Diagnostics, Flag, Interval
 
 EVIL = "<script>alert('x')</script>\ud800"
 

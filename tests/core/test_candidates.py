@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pcs_annotator import Example, Task
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.ngrams import CandidateLabels, candidates_of, recall_of
-from pcs_annotator.core.task import Example, Task, usual_instruction
+from pcs_annotator.core.task import usual_instruction
 
 LABELS = [f"area {number}/topic number {number}" for number in range(60)]
 

@@ -12,17 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import PCS, CollectSettings
-from pcs_annotator.base.errors import (
-    AccessDenied,
-    ConfigError,
-    GoldError,
-    LabelError,
-    PcsWarning,
-    TableError,
-    UnknownNameError,
-    UserError,
-)
+from pcs_annotator import PCS, CollectSettings, PcsWarning, UserError
+from pcs_annotator.base.errors import AccessDenied, ConfigError, GoldError, LabelError, TableError, UnknownNameError
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.rule import FunctionRelation

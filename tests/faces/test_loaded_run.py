@@ -12,11 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pcs_annotator import load_run
+from pcs_annotator import LoadedRun, load_run
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.base.errors import AccessDenied, ConfigError, LedgerError, ServerTrouble, TableError
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.faces.loaded_run import NO_TEXT, NOT_TEXT, LoadedRun
+from pcs_annotator.faces.loaded_run import NO_TEXT, NOT_TEXT
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.run_request import RunRequest

@@ -16,8 +16,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pcs_annotator import Annotator, RunResult, aevaluate, alabel, arun, evaluate, label, load_run, relation, run
-from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError, UserError
+from pcs_annotator import (
+    Annotator,
+    RunResult,
+    UserError,
+    aevaluate,
+    alabel,
+    arun,
+    evaluate,
+    label,
+    load_run,
+    relation,
+    run,
+)
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError
 from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.runs.settings import (
     LabelSettings,

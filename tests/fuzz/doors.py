@@ -25,11 +25,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from pcs_annotator import Item
+from pcs_annotator import Item, UserError
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.ledger.admin import LedgerEntry
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.chat import TokenPosition
 from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.faces.serve import bodies

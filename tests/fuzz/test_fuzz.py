@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import PcsError, PcsWarning
+from pcs_annotator import PcsError, PcsWarning
 from tests.fuzz.doors import DOORS
 
 pytestmark = pytest.mark.slow

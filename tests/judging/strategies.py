@@ -10,13 +10,11 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import Optimiser, PcsWarning, Votes, Weights, fit_weights
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights, to_simplex
-from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.core.weights import to_simplex
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes

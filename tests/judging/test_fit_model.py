@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import PcsWarning, Votes
+from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, run_trial, unseen_labels
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
-from pcs_annotator.core.weights import Weights
+from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, fit_weights
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
@@ -15,7 +14,6 @@ from pcs_annotator.judging.promising.certificate import Certificate, no_promise
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from tests.builders import learn_model, simulated_votes, votes_of
 from tests.judging.strategies import silenced
 

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from pcs_annotator.core.outcome import UNLIKE_GOLD, Outcome
+from pcs_annotator import Outcome
+from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.judging.fit_model import USED_UP, Trial
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.whole_sets import FEW, WHOLE, SetResult, WholeSets, fit_whole_sets, whole_rows

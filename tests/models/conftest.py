@@ -7,7 +7,7 @@ import warnings
 import pytest
 from pytest_socket import socket_allow_hosts
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning
 from pcs_annotator.models.provider import providers
 
 

@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pcs_annotator import CollectSettings, Item, Task, collect
+from pcs_annotator import CollectSettings, Item, PcsError, Task, collect
 from pcs_annotator.asking.engine.ask import Patience
-from pcs_annotator.base.errors import ModelError, PcsError
+from pcs_annotator.base.errors import ModelError
 from pcs_annotator.core.chat import Answers, ChatModel, Reply, Request
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import completion

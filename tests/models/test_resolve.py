@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import ConfigError, UserError
+from pcs_annotator import UserError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.models.provider import parse_environment, providers, read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel

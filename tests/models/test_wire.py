@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from pcs_annotator.base.errors import AccessDenied, PcsWarning, ServerTrouble, Unanswerable
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import AccessDenied, ServerTrouble, Unanswerable
 from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling, TokenPosition
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving

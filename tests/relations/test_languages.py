@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, RelationOptions
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.choose import RelationOptions, choose_relations
+from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.relations.languages import languages_of, usual_text_relation
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings

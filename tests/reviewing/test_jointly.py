@@ -100,6 +100,7 @@ def test_random_texts_are_a_random_sample_of_every_variable_with_known_probabili
     assert [one.name for one in half.variables if one.asked] == ["frames"]
 
 
+@pytest.mark.system
 def test_learning_draws_have_the_probability_that_they_had_for_each_variable(folder: Path) -> None:
     """The mean of 1 / (probability × pool) over draws is 1 if probabilities are what they are said to be."""
     found: dict[str, list[float]] = {place: [] for place in PLACES}

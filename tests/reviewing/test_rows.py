@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow, UserError
+from pcs_annotator import UserError
+from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow
 from pcs_annotator.core.review import Queue, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Query, ReviewOptions

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator import CollectSettings, Item, Task, Votes
 from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, read_batches
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.votes import OPEN, Cell, Strategy, Votes
-from pcs_annotator.runs.ask import CollectSettings, open_job
+from pcs_annotator.core.votes import OPEN, Cell, Strategy
+from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.executors import ask_job
 from tests.stub import Behaviour, Stub, StubServer
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import run
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Task, run
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.scripted import ScriptedModel
@@ -21,12 +21,19 @@ from pcs_annotator.relations.base import Original
 from pcs_annotator.reviewing.rows import asked as asked_of
 from pcs_annotator.runs.resolve_config import _with_candidates, asked_alone, task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
+from tests.simulated import few_resamples
 
 STARTS, ENDS = ("bor", "dal", "fen", "gim", "kus", "lop"), ("ag", "et", "iv", "om")
 WORDS = [f"{start}{end}" for start in STARTS for end in ENDS]
 LABELS = [f"{one}/{other}" for one in ("tree", "sea", "sky") for other in WORDS]
 TEXTS = [f"row {number} is about {place.replace('/', ' ')}" for number, place in enumerate(LABELS * 2)]
-SETTINGS = {"labels": LABELS, "kind": "tree", "relations": ["original", "order"]}
+SETTINGS = {
+    "labels": LABELS,
+    "kind": "tree",
+    "relations": ["original", "order"],
+    "optimiser": "majority",
+    "text": False,
+}
 
 
 def answer(request: Request) -> str:
@@ -48,7 +55,8 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     model = ScriptedModel(answer, name="scripted:taxonomy")
     gold = [*(LABELS * 2)[:40], *[""] * (len(TEXTS) - 40)]
     data = {"text": TEXTS, "gold": gold}
-    result = run(data, tmp_path / "run", models=[model], **SETTINGS)  # type: ignore[arg-type]  # settings by name
+    few = few_resamples(tmp_path)
+    result = run(data, tmp_path / "run", config=few, models=[model], **SETTINGS)  # type: ignore[arg-type]
 
     first, second = asked(model, TEXTS[50])
     assert len(first) == 30
@@ -61,7 +69,8 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     assert len(stored["known"]) == 40
     # with more gold, the same questions are asked, so that nothing is paid for twice
     calls = model.calls
-    run({"text": TEXTS, "gold": LABELS * 2}, tmp_path / "run", models=[model], **SETTINGS)  # type: ignore[arg-type]
+    more = {"text": TEXTS, "gold": LABELS * 2}
+    run(more, tmp_path / "run", config=few, models=[model], **SETTINGS)  # type: ignore[arg-type]
     assert model.calls == calls
 
 

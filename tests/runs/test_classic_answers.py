@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
+from pcs_annotator import ABSTAINED, NOT_ASKED, CollectSettings, Item, PcsWarning, Task, Votes
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.chat import Request
-from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.choose import InTurn
 from pcs_annotator.relations.rule import FunctionRelation
-from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.classic import ask_about, read_answers
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.tables.tables import Columns, Dataset, TableStream, write_table

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import LabelError, TableError, UserError
+from pcs_annotator import UserError
+from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.runs.classic import beside, labels_of, read_classic_dataset
 from pcs_annotator.tables.tables import Dataset
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pcs_annotator import NOT_ASKED
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.relations.languages import languages_of
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
 from pcs_annotator.runs.run_request import RunRequest

@@ -16,14 +16,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcs_annotator import Annotator, Example, Item, Task, collect, load_run, run
+from pcs_annotator import (
+    Annotator,
+    CollectSettings,
+    Example,
+    Item,
+    PcsWarning,
+    Task,
+    UserError,
+    Votes,
+    collect,
+    load_run,
+    run,
+)
 from pcs_annotator.asking.engine.job import Job, make_plan
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsWarning, UserError
+from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import NearestExamples, text_key
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.models.scripted import ScriptedModel
@@ -31,7 +42,7 @@ from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.question.wording import WithExamples
 from pcs_annotator.reviewing.rows import asked_questions
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.ask import CollectSettings, open_job
+from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of

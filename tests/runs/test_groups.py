@@ -36,7 +36,7 @@ from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
 from tests.runs.test_stream import judge_stream
-from tests.simulated import copy_run, read_csv, write_csv
+from tests.simulated import copy_run, few_resamples, read_csv, write_csv
 from tests.stub.behaviour import pick
 
 QUICK: Any = {"optimiser": "lr", "relations": ["original", "frame"], "text": False, "max_error": 0.1}
@@ -87,7 +87,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = rows_of(range(420), gold=360)
     rows[0]["source"] = ""
     data = write_csv(folder / "data.csv", rows)
-    pcs.run(data, folder / "run", models=MODELS, labels=["good", "bad"], by="source", **QUICK)
+    how: Any = {"config": few_resamples(folder), "by": "source", **QUICK}
+    pcs.run(data, folder / "run", models=MODELS, labels=["good", "bad"], **how)
     return folder / "run"
 
 

@@ -21,7 +21,8 @@ from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
-from tests.simulated import audited, read_csv, write_csv
+from tests.made_once import made_once
+from tests.simulated import audited, copy_run, few_resamples, read_csv, write_csv
 from tests.stub.behaviour import pick
 
 STEPS = ("1", "2", "3", "4", "5")
@@ -67,18 +68,25 @@ def texts(path: Path, labels: tuple[str, ...], rows: int = 240, gold: int = 200)
     return write_csv(path, found)
 
 
-@pytest.fixture
-def scale(tmp_path: Path) -> Path:
-    data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
-    pcs.run(data, tmp_path / "run", models=models, labels=STEPS, kind="scale", promise="off-by-more-than-one", **QUICK)
-    return tmp_path / "run"
+def make_scale(folder: Path) -> None:
+    data, models = texts(folder / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
+    how: Any = {"config": few_resamples(folder), "promise": "off-by-more-than-one", **QUICK}
+    pcs.run(data, folder / "run", models=models, labels=STEPS, kind="scale", **how)
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    data, models = texts(tmp_path / "data.csv", PATHS), [another_leaf(number, 60) for number in range(3)]
-    pcs.run(data, tmp_path / "run", models=models, labels=PATHS, kind="tree", **QUICK)
-    return tmp_path / "run"
+def scale(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copy_run(made_once(tmp_path_factory, "scale", make_scale) / "run", tmp_path / "run")
+
+
+def make_tree(folder: Path) -> None:
+    data, models = texts(folder / "data.csv", PATHS), [another_leaf(number, 60) for number in range(3)]
+    pcs.run(data, folder / "run", config=few_resamples(folder), models=models, labels=PATHS, kind="tree", **QUICK)
+
+
+@pytest.fixture
+def tree(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copy_run(made_once(tmp_path_factory, "tree", make_tree) / "run", tmp_path / "run")
 
 
 def test_a_scale_has_an_interval_and_a_promise_within_one_step(scale: Path) -> None:
@@ -200,7 +208,8 @@ def test_numbers_in_the_gold_column_are_put_in_order_and_words_are_not(tmp_path:
     def right(question: str) -> str:
         return f"<label>{ten[truth_in(question, ten)]}</label>"
 
-    made = pcs.run(data, tmp_path / "run", models=[right], kind="scale", relations=["original"], text=False)
+    plain: Any = {"optimiser": "majority", "relations": ["original"], "text": False}
+    made = pcs.run(data, tmp_path / "run", models=[right], kind="scale", **plain)
     assert made.config.task.labels == ten
     words = texts(tmp_path / "words.csv", ("low", "middle", "high"), rows=20, gold=20)
     with pytest.raises(LabelError, match="labels that are words have no order"):
@@ -220,7 +229,8 @@ def test_a_scale_without_gold_has_the_median_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "labels", "more"), [("scale", STEPS, "within_one"), ("tree", PATHS, "level")])
 def test_a_service_says_what_the_kind_adds(tmp_path: Path, kind: Any, labels: tuple[str, ...], more: str) -> None:
     data = texts(tmp_path / "data.csv", labels, rows=80, gold=60)
-    pcs.run(data, tmp_path / "run", models=["scripted:hash"], labels=labels, kind=kind, relations=["original"])
+    few = few_resamples(tmp_path)
+    pcs.run(data, tmp_path / "run", models=["scripted:hash"], labels=labels, kind=kind, config=few, **QUICK)
 
     async def served() -> tuple[Any, Any]:
         async with running(tmp_path / "run") as one:

@@ -15,13 +15,13 @@ from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.looks import Look, Looks, read_looks
 from pcs_annotator.runs.run import Run
 from pcs_annotator.verbs.fit import fit_run
-from tests.simulated import QUICK, move_run, read_csv, simulated_once, simulated_run, truth_of, write_csv
+from tests.simulated import QUICK, move_run, read_csv, simulated_run, truth_of, write_csv
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    """A run of 300 rows, 200 with gold, that has looked once."""
-    return move_run(simulated_once(tmp_path_factory, 300, 200), tmp_path / "run")
+def folder(promising_run: Path, tmp_path: Path) -> Path:
+    """A run of 260 rows, 150 with gold, that has looked once."""
+    return move_run(promising_run, tmp_path / "run")
 
 
 def certificate_of(folder: Path, **people: Path) -> Certificate:
@@ -47,12 +47,12 @@ def more_gold(folder: Path, rows: range) -> Path:
 
 def test_a_look_without_a_promise_makes_the_next_one_harder(folder: Path, tmp_path: Path) -> None:
     (first,) = looks_of(folder)
-    assert (first["rows"], first["level"], first["promised"]) == (200, pytest.approx(0.05), True)
+    assert (first["rows"], first["level"], first["promised"]) == (150, pytest.approx(0.05), True)
     again = certificate_of(folder)
     assert [again.level, again.spent] == pytest.approx([0.05, 0])
     assert len(looks_of(folder)) == 1  # the same fit again is the same look
     without_promise(folder)
-    more = certificate_of(folder, gold=more_gold(tmp_path, range(200, 240)))
+    more = certificate_of(folder, gold=more_gold(tmp_path, range(150, 190)))
     assert [more.level, more.spent] == pytest.approx([0.025, 0.05])
     assert len(looks_of(folder)) == 2
     assert "have used 5 % of the 10 %" in " ".join(promised(more).details)
@@ -74,18 +74,18 @@ def test_a_fit_that_tests_nothing_is_no_look(tmp_path: Path) -> None:
 
 
 def test_gold_that_was_removed_after_a_look_allows_no_promise(folder: Path, tmp_path: Path) -> None:
-    certificate_of(folder, gold=more_gold(tmp_path, range(200, 240)))
+    certificate_of(folder, gold=more_gold(tmp_path, range(150, 190)))
     RunFolder(folder).gold.unlink()
     found = certificate_of(folder)
     assert not found.holds
-    assert "40 gold rows of an earlier look have no gold label now ('t200'" in found.why_not
+    assert "40 gold rows of an earlier look have no gold label now ('t150'" in found.why_not
     assert len(looks_of(folder)) == 2
 
 
 def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    gold = more_gold(tmp_path, range(200, 240))
+    gold = more_gold(tmp_path, range(150, 190))
     found = certificate_of(copy, gold=gold)
     assert f"a copy of {folder.resolve()}" in found.why_not
     assert len(looks_of(copy)) == 1
@@ -95,7 +95,7 @@ def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(folde
 
 def test_a_folder_that_was_moved_goes_on(folder: Path, tmp_path: Path) -> None:
     moved = folder.rename(tmp_path / "moved")
-    assert "copy" not in certificate_of(moved, gold=more_gold(tmp_path, range(200, 240))).why_not
+    assert "copy" not in certificate_of(moved, gold=more_gold(tmp_path, range(150, 190))).why_not
     assert json.loads((moved / "looks.json").read_text())["place"] == str(moved.resolve())
 
 
@@ -115,11 +115,11 @@ def test_levels_must_be_numbers(tmp_path: Path) -> None:
 
 def test_looks_are_spared_until_they_are_likely_to_succeed(folder: Path, tmp_path: Path) -> None:
     without_promise(folder)
-    more = FromPeople(gold=more_gold(tmp_path, range(200, 240)))
+    more = FromPeople(gold=more_gold(tmp_path, range(150, 190)))
     spared = fit_run(folder, None, more, spare_looks=True).learned.model
     assert spared.certificate is not None
-    assert spared.certificate.why_not.startswith("not tested again yet: the next test is at 300 random gold rows")
-    assert spared.gold_rows == 240  # but it has learned
+    assert spared.certificate.why_not.startswith("not tested again yet: the next test is at 225 random gold rows")
+    assert spared.gold_rows == 190  # but it has learned
     assert len(looks_of(folder)) == 1
     fit_run(folder)  # whoever asks for the test gets it
     assert len(looks_of(folder)) == 2

@@ -16,7 +16,7 @@ from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import label
 from tests.builders import simulated_votes
-from tests.simulated import move_run, read_csv, simulated_models, simulated_once, simulated_run, write_texts
+from tests.simulated import move_run, read_csv, simulated_models, simulated_run, write_texts
 
 PROMISING = LearnSettings(optimiser="lr", folds=2, resamples=5, max_error=0.1)
 
@@ -63,9 +63,9 @@ def test_a_promise_says_that_gold_of_the_data_is_taken_for_a_random_sample() -> 
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Iterator[Path]:
+def folder(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
     with simulated_models():
-        yield move_run(simulated_once(tmp_path_factory, 300, 200), tmp_path / "run")
+        yield move_run(promising_run, tmp_path / "run")
 
 
 def certificate_with(folder: Path, max_error: float) -> Certificate:
@@ -98,7 +98,7 @@ def test_a_limit_that_was_promised_does_not_make_others_harder(folder: Path) -> 
 def test_texts_of_gold_rows_that_come_again_are_labelled_as_before_and_are_no_alarm(
     folder: Path, tmp_path: Path
 ) -> None:
-    again = write_texts(tmp_path / "again.csv", range(200))
+    again = write_texts(tmp_path / "again.csv", range(150))
     label(RunRequest(data=again, folder=folder, config=Config()), tmp_path / "out.csv")
     before = {row["id"]: row["pcs_label"] for row in read_csv(folder / "labels.csv")}
     after = {row["id"]: row["pcs_label"] for row in read_csv(tmp_path / "out.csv")}

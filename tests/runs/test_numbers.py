@@ -32,7 +32,8 @@ from pcs_annotator.runs import codebook
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
 from pcs_annotator.verbs.fit import open_run
-from tests.simulated import read_csv, write_csv
+from tests.made_once import made_once
+from tests.simulated import copy_run, few_resamples, read_csv, write_csv
 from tests.stub.behaviour import pick
 
 QUICK: Any = {"relations": ["original", "wording"], "text": False, "kind": "number", "labels": ["0..100"]}
@@ -59,11 +60,15 @@ def people(path: Path, rows: int = 160, gold: int = 120) -> Path:
     return write_csv(path, found)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def make_numbers(folder: Path) -> None:
     models = [guess(number, most) for number, most in enumerate((2, 5, 12))]
-    pcs.run(people(tmp_path / "data.csv"), tmp_path / "run", models=models, tolerance=4, max_error=0.1, **QUICK)
-    return tmp_path / "run"
+    how: Any = {"config": few_resamples(folder), "tolerance": 4, "max_error": 0.1, **QUICK}
+    pcs.run(people(folder / "data.csv"), folder / "run", models=models, **how)
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copy_run(made_once(tmp_path_factory, "numbers", make_numbers) / "run", tmp_path / "run")
 
 
 def test_a_run_finds_a_number_with_an_interval_and_a_promise(folder: Path) -> None:

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import pcs_annotator as pcs
+from pcs_annotator import Task
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
-from pcs_annotator.core.task import BETWEEN, Phrasing, Task, pair_text, usual_instruction
+from pcs_annotator.core.task import BETWEEN, Phrasing, pair_text, usual_instruction
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.weighing.label_shape import LabelShape

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import Item, Task
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import ClusterError, ConfigError, MissingPackage
-from pcs_annotator.core.task import Item, Task
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import ask, ray_cluster
 from pcs_annotator.runs.executors import ask_job

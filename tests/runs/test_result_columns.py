@@ -4,9 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, Weights
 from pcs_annotator.core.review import Reviewed, Verdict
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.result_columns import labelled_table, result_columns, result_schema
 from tests.builders import votes_of

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.review import Draw, Event, Undo, Verdict
 from pcs_annotator.runs.review_state import append_events, read_review
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator import Item, Votes
 from pcs_annotator.base.errors import LedgerError, UnknownRow
-from pcs_annotator.core.task import Item
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs import stream as stream_module

@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import Item, PcsWarning, RunResult
 from pcs_annotator.core.review import Draw, audit_order
-from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.promising.certificate import Certificate, audit
 from pcs_annotator.reviewing.session import Review
@@ -19,7 +18,6 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold, gold_of
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
 from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.tables import Columns, Dataset

@@ -17,16 +17,19 @@ from pcs_annotator.runs.versions import list_versions, numbers
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from pcs_annotator.verbs.label import label
+from tests.made_once import made_once
 from tests.simulated import move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 
 @pytest.fixture
-def folder(promising_run: Path, tmp_path: Path) -> Path:
+def folder(promising_run: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     """A run with two versions: the second learned from 40 more gold rows."""
-    folder = move_run(promising_run, tmp_path / "run")
-    more = write_csv(tmp_path / "more.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(150, 190)])
-    fit_run(folder, None, FromPeople(gold=more))
-    return folder
+
+    def make(folder: Path) -> None:
+        more = write_csv(folder / "more.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(150, 190)])
+        fit_run(move_run(promising_run, folder / "run"), None, FromPeople(gold=more))
+
+    return move_run(made_once(tmp_path_factory, "two-versions", make) / "run", tmp_path / "run")
 
 
 def model_of(folder: Path) -> dict[str, object]:

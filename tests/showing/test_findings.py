@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
-from pcs_annotator.core.weights import Interval, Weights
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.evaluation.agreement import Scale, against_gold

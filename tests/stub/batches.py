@@ -13,13 +13,11 @@ from tests.stub.behaviour import Behaviour
 from tests.stub.connection import Reply, Request
 from tests.stub.formats import error, http
 
-_FILE = re.compile(r"(.*)/files(?:/upload)?")
+_FILE = re.compile(r".*/files")
 _CONTENT = re.compile(r".*/files/([^/]+)/content")
 _ONE_FILE = re.compile(r".*/files/([^/]+)")
-_BATCHES = re.compile(r"(.*?)/(messages/batches|batch/jobs|batches)")
-_ONE_BATCH = re.compile(r".*/(?:messages/batches|batch/jobs|batches)/([^/]+)(/cancel|/results)?")
-_MISTRAL = {"in_progress": "RUNNING", "completed": "SUCCESS", "expired": "TIMEOUT_EXCEEDED", "cancelled": "CANCELLED"}
-_MISTRAL |= {"failed": "FAILED"}
+_BATCHES = re.compile(r"(.*?)/(messages/batches|batches)")
+_ONE_BATCH = re.compile(r".*/(?:messages/batches|batches)/([^/]+)(/cancel|/results)?")
 _UNKNOWN = "0" * 32
 _NEVER_RUN = {
     "expired": {"code": "batch_expired", "message": "The batch expired before this request could be executed."},
@@ -44,7 +42,7 @@ class _Batch:
 
     Attributes:
         name: Its ID.
-        way: `messages/batches`, `batch/jobs` or `batches`.
+        way: `messages/batches` or `batches`.
         source: The file of requests.
         lines: Custom ID, body and path of every request.
         created: When it was created.
@@ -96,7 +94,7 @@ class Batches:
             head, _, body = part.partition(b"\r\n\r\n")
             if found := re.search(rb'name="(\w+)"', head):
                 parts[found[1].decode()] = body.removesuffix(b"\r\n")
-        if parts.get("purpose") not in (b"batch", b"batch-api") or "file" not in parts:
+        if parts.get("purpose") != b"batch" or "file" not in parts:
             return _refused(400, "invalid_request", "A file needs a purpose and a content.")
         name = f"file-{len(self.files) + 1}"
         self.files[name] = parts["file"]
@@ -109,12 +107,11 @@ class Batches:
         if way == "messages/batches":
             rows = [(row["custom_id"], row["params"], "/v1/messages") for row in given["requests"]]
         else:
-            source = given["input_files"][0] if way == "batch/jobs" else given["input_file_id"]
+            source = given["input_file_id"]
             if source not in self.files:
                 return _missing()
             read = [json.loads(line) for line in self.files[source].splitlines()]
-            model = {"model": given["model"]} if way == "batch/jobs" else {}
-            rows = [(row["custom_id"], {**model, **row["body"]}, "/v1/chat/completions") for row in read]
+            rows = [(row["custom_id"], row["body"], "/v1/chat/completions") for row in read]
         if len(rows) > behaviour.batch_lines:
             return _refused(400, "invalid_request", f"A batch has at most {behaviour.batch_lines} requests.")
         lines = [(one, json.dumps(body, ensure_ascii=False).encode(), path) for one, body, path in rows]
@@ -138,7 +135,7 @@ class Batches:
         told = self._told(batch)
         if behaviour.batch_lost and len(self.batches) == 1:
             return Reply(b"", then="close")
-        return _json(200, {"job": told} if way == "batches" and behaviour.batch_wrapped else told)
+        return _json(200, told)
 
     def _listed(self, way: str) -> Reply:
         own = [self._told(batch) for batch in self.batches.values() if batch.way == way]
@@ -213,15 +210,10 @@ class Batches:
             }
         code, _, message = batch.trouble.partition(" ")
         errors = [{"code": code, "message": message}] if batch.trouble else []
-        if batch.way == "batch/jobs":
-            names = {f"{kind}_file": batch.files.get(kind) for kind in ("output", "error")}
-            counts = {"succeeded_requests": right, "failed_requests": wrong, "total_requests": len(batch.lines)}
-            return told | names | counts | {"status": _MISTRAL[status], "input_files": [batch.source], "errors": errors}
         names = {f"{kind}_file_id": batch.files.get(kind) for kind in ("output", "error")}
         counts = {"completed": right, "failed": wrong, "total": len(batch.lines)}
-        shown = status.upper() if self._behaviour().batch_wrapped else status
         return (
-            told | names | {"status": shown, "request_counts": counts, "input_file_id": batch.source}
+            told | names | {"status": status, "request_counts": counts, "input_file_id": batch.source}
             | {"errors": {"object": "list", "data": errors} if errors else None}
         )  # fmt: skip
 

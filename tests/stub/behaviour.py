@@ -66,7 +66,6 @@ class Behaviour:
         batch_ids: Whether results also have IDs that nobody asked for, or the same one twice.
         batch_drop: Whether the connection breaks the first time a file of results is fetched.
         batch_lost: Whether the connection breaks when the first batch is started, after it was started.
-        batch_wrapped: Whether batches are shown as Together shows them.
     """
 
     seed: int = 0
@@ -112,7 +111,6 @@ class Behaviour:
     batch_ids: BatchIds = "right"
     batch_drop: bool = False
     batch_lost: bool = False
-    batch_wrapped: bool = False
 
     def __post_init__(self) -> None:
         shares = self.shares()

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import pcs_annotator
+from pcs_annotator import ABSTAINED
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.review import Queue
-from pcs_annotator.core.votes import ABSTAINED
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, Query, ReviewOptions
@@ -255,7 +255,8 @@ def test_the_rows_are_a_queue_of_the_review_and_its_end_gives_the_certificate(fo
     assert proof["goal"] == "at most 3 % of all labels are wrong"
     assert proof["blake2b"] == blake2b(last.out.read_bytes()).hexdigest()
     assert (proof["gold_rows"], proof["by_people"], proof["errors"]) == (150, last.by_people, last.errors)
-    assert last.certificate.name in CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03"]).output
+    said = CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03"]).output
+    assert last.certificate.name in "".join(said.split())  # a long path may be broken anywhere
 
 
 def test_what_is_accepted_in_bulk_is_still_to_do_and_other_rows_are_not_of_the_queue(folder: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import TableError, UserError
+from pcs_annotator import UserError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.resolve_config import read_settings, task_of
 from pcs_annotator.tables.human_files import read_codebook, read_examples

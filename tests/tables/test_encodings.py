@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import encodings, table_files
 from pcs_annotator.tables.encodings import Encoding, NotText, find_encoding
 from pcs_annotator.tables.table_formats import local_file

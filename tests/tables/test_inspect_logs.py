@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables import inspect_logs
 from pcs_annotator.tables.tabular import as_arrow

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import Outcome
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Queue
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (

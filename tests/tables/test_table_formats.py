@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import table_files
 from pcs_annotator.tables.table_files import Dialect
 from pcs_annotator.tables.table_formats import local_file

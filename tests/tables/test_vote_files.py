@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
-from pcs_annotator.base.errors import TableError, UnknownNameError, UserError
+from pcs_annotator import ABSTAINED, NOT_ASKED, Item, UserError, Variant, Votes
+from pcs_annotator.base.errors import TableError, UnknownNameError
 from pcs_annotator.core.variant import CheckResult, VariantCount
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import (

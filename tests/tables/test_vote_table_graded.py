@@ -19,8 +19,8 @@ from hypothesis.extra import numpy as hnp
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
-from pcs_annotator.base.errors import LabelError, TableError, UserError
+from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, UserError, Votes
+from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.votes import GRADE_TOLERANCE
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.vote_columns import MIN_MASS

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.gold import same_text
 from pcs_annotator.tables import workbook
 from pcs_annotator.tables.tables import write_table

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import run, run_codebook
+from pcs_annotator import Item, run, run_codebook
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.core.task import Item
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel

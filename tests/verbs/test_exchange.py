@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.base.errors import ConfigError, LabelError, PcsError, TableError
+from pcs_annotator import PcsError
+from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.review_state import append_events, read_review

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, PcsWarning
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import ConfigError, GoldError, LabelError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.reviewing.session import Review

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator import RunResult
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest, default_folder
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.run import run

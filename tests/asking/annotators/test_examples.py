@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator import Annotator, Example, Task, run
+from pcs_annotator import Annotator, Example, PcsWarning, Task, run
 from pcs_annotator.asking.annotators import annotator as annotators
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
-from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning
+from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.chat import Message
 from pcs_annotator.runs.resolve_config import read_settings, task_of
 from pcs_annotator.verbs.fit import open_run

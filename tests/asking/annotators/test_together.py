@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.together import read_part
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.core.task import AskedTogether, Part, Phrasing, Task
+from pcs_annotator.core.task import AskedTogether, Part, Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.question.order import LabelOrder

@@ -10,24 +10,14 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, PromptedRelation, RelationOptions
 from pcs_annotator.asking.batches import batches
 from pcs_annotator.asking.batches.batches import write_batches
 from pcs_annotator.asking.engine import batch
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.base.errors import (
-    AccessDenied,
-    ConfigError,
-    Interrupted,
-    ModelError,
-    PcsWarning,
-    ServerTrouble,
-    TableError,
-)
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
+from pcs_annotator.base.errors import AccessDenied, ConfigError, Interrupted, ModelError, ServerTrouble, TableError
 from pcs_annotator.models.batch_apis import BatchApi
-from pcs_annotator.relations.choose import RelationOptions
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
 from tests.stub import Behaviour
 

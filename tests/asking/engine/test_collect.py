@@ -22,6 +22,7 @@ from pcs_annotator import (
     PromptedRelation,
     Relation,
     Task,
+    UserError,
     Votes,
     collect,
 )
@@ -40,7 +41,6 @@ from pcs_annotator.base.errors import (
     ModelDown,
     ServerTrouble,
     TableError,
-    UserError,
 )
 from pcs_annotator.core.chat import Request, Sampling
 from pcs_annotator.models.scripted import ScriptedModel

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
+from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, Votes, collect
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.chat import Answers, Message, Reply, Request, TokenPosition
 from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.models.scripted import ScriptedModel

@@ -5,18 +5,16 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator import Annotator, Item, PromptedRelation, Task
+from pcs_annotator import Annotator, CollectSettings, Expectation, Item, PromptedRelation, RelationOptions, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.job import Job, job_digest, make_plan
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Sampling
-from pcs_annotator.core.variant import Expectation
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.rule import FunctionRelation
-from pcs_annotator.runs.ask import CollectSettings, open_job
+from pcs_annotator.runs.ask import open_job
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
 

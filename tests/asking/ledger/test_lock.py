@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
+from pcs_annotator import NOT_ASKED, Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import LedgerError
-from pcs_annotator.core.votes import NOT_ASKED
 
 pytestmark = pytest.mark.system
 

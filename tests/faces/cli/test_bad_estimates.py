@@ -6,12 +6,12 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from tests.simulated import copy_run, write_csv
-from tests.studies.estimating.made import make_run, rows_with_groups, truth
+from tests.studies.estimating.made import make_run, rows_with_groups, run_with_groups, truth
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("odd"), gold_rows=60, rows=100)
+    return run_with_groups(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

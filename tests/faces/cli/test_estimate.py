@@ -6,12 +6,13 @@ import pytest
 from pcs_annotator import estimate
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
-from tests.studies.estimating.made import make_run
+from tests.simulated import copy_run
+from tests.studies.estimating.made import run_with_groups
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("estimate"), gold_rows=80, rows=160)
+    return copy_run(run_with_groups(tmp_path_factory), tmp_path_factory.mktemp("estimate") / "run")
 
 
 def test_shares_are_printed_written_and_returned_alike(

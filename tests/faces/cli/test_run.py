@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator import run
+from pcs_annotator import RunResult, run
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.run_result import RunResult
 from tests.stub import Behaviour, stub_process
 
 pytestmark = pytest.mark.system  # whole runs, one after the other

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import Baseline, MajorityVote, SelfConsistency, baselines
 from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, p_true, two_steps
 from pcs_annotator.judging.evaluation.methods import ready

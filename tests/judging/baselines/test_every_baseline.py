@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.baselines.stated import complete
 from pcs_annotator.judging.evaluation.methods import ready

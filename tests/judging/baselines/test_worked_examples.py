@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import LogProb, MajorityVote, SelfConsistency, ZeroShot
 from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, p_true, two_steps
 

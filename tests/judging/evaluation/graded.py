@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.scoring import softmax
 from tests.builders import LABELS
 

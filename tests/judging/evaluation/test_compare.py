@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import score
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate, evaluate, references
@@ -17,7 +18,6 @@ from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import coded

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import Asks
 from pcs_annotator.judging.evaluation.methods import (
     BestAnnotator,

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from scipy.stats import binom, chi2_contingency
 
+from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.drift import (
     Drift,
     Profile,
@@ -25,7 +24,7 @@ from pcs_annotator.judging.promising.drift import (
     smallest_shift,
     total_variation,
 )
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.judging.strategies import any_votes
 
 RELATIONS = ["original", "voice", "double-negation", "synonym"]

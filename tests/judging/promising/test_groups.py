@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import NO_GROUP, Votes
+from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.fit_model import FitResult, Learning, fit_model, labelled_rows
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseKind, find_thresholds

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
+from pcs_annotator import Votes, Weights, score
 from pcs_annotator.judging.promising.reasons import reasons, short_names
 from pcs_annotator.judging.weighing import scoring as module
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.judging.strategies import any_votes, weights_for
 
 F, R, M = 0, 1, 2

@@ -5,26 +5,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import NOT_ASKED
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import UNLIKE_GOLD
-from pcs_annotator.core.votes import NOT_ASKED, OPEN
+from pcs_annotator.core.votes import OPEN
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.model import BY_WORDS, Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.spending.frugal import Check, Frugal, check_settled, learn_frugal, simulate
+from pcs_annotator.judging.spending.frugal import Check, Frugal, Stopped, check_settled, learn_frugal, simulate
 from pcs_annotator.judging.spending.stopping import is_checked
 from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict, settled_from
 from tests.judging.texts.written import known, voted, written
 
-TEXTS, GOLD = written(900)
+TEXTS, GOLD = written(700)
 VOTES = voted(TEXTS, GOLD, right=0.8, models=3)
-RUN, NEW = VOTES.take(slice(500)), VOTES.take(slice(500, None))
+RUN, NEW = VOTES.take(slice(400)), VOTES.take(slice(400, None))
 HOW = Learning(text=True, doubtful=True, promise=Promise(max_error=0.1))
 
 
 @pytest.fixture(scope="module")
 def frugal() -> Frugal:
-    return learn_frugal(RUN, known(GOLD[:500], 300), HOW)
+    return learn_frugal(RUN, known(GOLD[:400], 300), HOW)
+
+
+@pytest.fixture(scope="module")
+def simulated(frugal: Frugal) -> Stopped:
+    return simulate(NEW, frugal.strategy)
 
 
 def logs(*rows: tuple[float, float]) -> Floats:
@@ -65,21 +71,21 @@ def test_the_power_of_words_is_learned_from_the_gold_rows_that_they_settle() -> 
     assert usual.settling(None, read, rarely_right).settled is None
 
 
-def test_fewer_questions_are_asked_and_labels_are_as_good(frugal: Frugal) -> None:
-    usual = learn_frugal(RUN, known(GOLD[:500], 300), replace(HOW, doubtful=False))
-    asked, stopped = simulate(NEW, frugal.strategy), simulate(NEW, usual.strategy)
+def test_fewer_questions_are_asked_and_labels_are_as_good(frugal: Frugal, simulated: Stopped) -> None:
+    usual = learn_frugal(RUN, known(GOLD[:400], 300), replace(HOW, doubtful=False))
+    asked, stopped = simulated, simulate(NEW, usual.strategy)
     assert asked.asked.sum() < 0.8 * stopped.asked.sum()
     assert (asked.asked == 0).mean() > 0.2
     right, as_usual = (
-        (model.judged(some.votes).best == GOLD[500:]).mean()
+        (model.judged(some.votes).best == GOLD[400:]).mean()
         for model, some in ((frugal.model, asked), (usual.model, stopped))
     )
     assert right > as_usual - 0.02
     assert usual.check is None
 
 
-def test_unasked_texts_have_a_label_with_its_reason_and_may_be_accepted(frugal: Frugal) -> None:
-    votes = simulate(NEW, frugal.strategy).votes
+def test_unasked_texts_have_a_label_with_its_reason_and_may_be_accepted(frugal: Frugal, simulated: Stopped) -> None:
+    votes = simulated.votes
     outcomes = list(frugal.model.judge(votes))
     unasked = [one for one, silent in zip(outcomes, votes.silent, strict=True) if silent]
     assert all(one.label and one.confidence and one.reason == BY_WORDS for one in unasked)
@@ -96,12 +102,12 @@ def test_a_doubtful_text_that_nobody_answers_has_no_label(frugal: Frugal) -> Non
     assert [one.label is None for one in frugal.model.judge(silent)] == nobody.tolist()
 
 
-def test_promise_and_confidence_are_about_texts_asked_in_this_way(frugal: Frugal) -> None:
-    votes = simulate(NEW, frugal.strategy).votes
+def test_promise_and_confidence_are_about_texts_asked_in_this_way(frugal: Frugal, simulated: Stopped) -> None:
+    votes = simulated.votes
     judged = frugal.model.judged(votes)
     assert judged.probabilities is not None
     assert judged.accepted is not None
-    right = judged.best == GOLD[500:]
+    right = judged.best == GOLD[400:]
     assert judged.probabilities.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.05)
     assert judged.accepted.mean() > 0.3
     assert right[judged.accepted].mean() > 0.9
@@ -122,8 +128,8 @@ def test_one_settled_text_in_twenty_is_asked_about(frugal: Frugal) -> None:
     assert 0.02 < checked.mean() < 0.09
 
 
-def test_checked_texts_tell_whether_words_still_settle_labels(frugal: Frugal) -> None:
-    here = check_settled(frugal.model, simulate(NEW, frugal.strategy).votes)
+def test_checked_texts_tell_whether_words_still_settle_labels(frugal: Frugal, simulated: Stopped) -> None:
+    here = check_settled(frugal.model, simulated.votes)
     assert here is not None
     assert frugal.check is not None
     assert 0 < here.texts < frugal.check.texts
@@ -141,13 +147,13 @@ def test_graded_answers_are_spared_too() -> None:
     grades = np.full((*RUN.codes.shape, 2), 0.2, dtype=np.float32)
     np.put_along_axis(grades, RUN.codes[..., np.newaxis].astype(np.intp), np.float32(0.8), axis=-1)
     votes = replace(RUN, grades=grades)
-    found = learn_frugal(votes, known(GOLD[:500], 300), replace(HOW, optimiser="scaling"))
+    found = learn_frugal(votes, known(GOLD[:400], 300), replace(HOW, optimiser="scaling"))
     asked = simulate(votes, found.strategy).asked
     assert set(asked.tolist()) == {0, 6}
 
 
 def test_nothing_is_settled_without_texts_that_tell() -> None:
-    alone = learn_frugal(replace(RUN, texts=None), known(GOLD[:500], 300), HOW)
+    alone = learn_frugal(replace(RUN, texts=None), known(GOLD[:400], 300), HOW)
     assert alone.check is None
-    noise = replace(RUN, texts=[f"{row * 7919 % 1000:x}" for row in range(500)])
-    assert learn_frugal(noise, known(GOLD[:500], 300), HOW).check is None
+    noise = replace(RUN, texts=[f"{row * 7919 % 1000:x}" for row in range(400)])
+    assert learn_frugal(noise, known(GOLD[:400], 300), HOW).check is None

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
 
 LABELS = ("sport", "money")
 WORDS = {

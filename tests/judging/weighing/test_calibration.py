@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import approx_fprime, minimize_scalar
 
+from pcs_annotator import Weights
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.weights import Evidence, VoteScale, Weights
+from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging.metrics.metrics import ece, log_loss
 from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.calibration import (

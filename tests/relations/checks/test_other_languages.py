@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.core.variant import Expectation
+from pcs_annotator import Expectation
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import run_checks
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from pcs_annotator import Variant
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.parse import Parser

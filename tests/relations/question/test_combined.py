@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from pcs_annotator import RelationOptions, Task, Variant
+from pcs_annotator import Relation, RelationOptions, Task, Variant
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Phrasing
-from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
+from pcs_annotator.relations.base import Context, QuestionRelation, rephrased
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.choose import choose_relations, text_parts
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import run
-from pcs_annotator.base.errors import PcsWarning, TableError
+from pcs_annotator import PcsWarning, run
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.sources import open_stream
 from pcs_annotator.tables.table_files import Reading

@@ -13,12 +13,13 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.label import label
-from tests.simulated import simulated_models, simulated_run, write_texts
+from tests.simulated import copy_run, simulated_models, write_texts
 
 
-def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_paid_for_once(tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=120, gold_rows=80)
-    run = RunFolder(tmp_path / "run")
+def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_paid_for_once(
+    promising_run: Path, tmp_path: Path
+) -> None:
+    run = RunFolder(copy_run(promising_run, tmp_path / "run"))
     data = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=data, folder=run.path, config=Config())
     items = request.open_data().read().items

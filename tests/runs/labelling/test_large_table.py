@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.base.errors import ConfigError, LabelError, ModelError, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError, LabelError, ModelError, TableError
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
@@ -28,7 +29,6 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
 from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run

@@ -5,9 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from pcs_annotator.core.task import Item
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
+from pcs_annotator import Item, Votes, Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.labelling.recent_texts import JudgeTogether, RecentTexts
 

@@ -11,15 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pcs_annotator import ABSTAINED, NOT_ASKED, Item, PcsWarning, RunResult, Variant, Votes
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.errors import PcsWarning
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.task import Item
-from pcs_annotator.core.variant import ORIGINAL, Variant
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned, learn_if_possible
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.tables import Columns, Dataset

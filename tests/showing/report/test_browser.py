@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator import RunResult
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
 from tests.chromium import CHROMIUM, MISSING, QUIET

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.runs.learn import evaluation_file, learned_from
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.sections import summary
 from tests.showing.report.reading import Page, section

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.base.errors import PcsWarning
+from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.runs.learn import learn_if_possible
-from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.report.page import render, write_figures
 from pcs_annotator.showing.report.sections.curves import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.view import view_of

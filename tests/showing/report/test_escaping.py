@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.showing.markup import Markup, escaped, joined, tag
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.vote_files import count_variants, writing_variants

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pcs_annotator import PcsWarning, run
-from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator import PcsWarning, RunResult, run
 
 LABELS = ("fine", "late", "متأخر")
 ROWS = 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
+from tests.made_once import made_once
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
 
 ROWS = 600
@@ -70,6 +72,11 @@ def make_run(
     with simulated_models():
         run(RunRequest(data=data, folder=folder / "run", config=config))
     return folder / "run"
+
+
+def run_with_groups(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of 160 rows, 80 with gold, that is made once for all tests, which only read it."""
+    return made_once(factory, "groups-160-80", partial(make_run, gold_rows=80, rows=160)) / "run"
 
 
 def truth(row: dict[str, str]) -> str:

@@ -44,8 +44,8 @@ def test_a_variable_without_gold_is_named_and_options_for_one_are_refused(
     assert f"are about one variable: name its folder, such as {run / 'topic'}" in capsys.readouterr().err
     (tmp_path / "some").mkdir()
     (tmp_path / "none").mkdir()
-    few = make_codebook(tmp_path / "some", rows=60, framed=0)
+    few = make_codebook(tmp_path / "some", rows=42, framed=0)
     assert main(["estimate", str(few)]) == 0
     assert "frames=conflict is not estimated" in capsys.readouterr().out
-    assert main(["estimate", str(make_codebook(tmp_path / "none", rows=30, gold=0, framed=0))]) == 2
+    assert main(["estimate", str(make_codebook(tmp_path / "none", rows=6, gold=0, framed=0))]) == 2
     assert "has enough gold for estimates: pcs review" in capsys.readouterr().err

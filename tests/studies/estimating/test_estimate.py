@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
+from pcs_annotator import PcsError
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
@@ -191,14 +192,14 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(bar
         return labels[shown.id]
 
     with Review.open(folder, ReviewOptions(refit_every=0, seed=1)) as review:
-        for number in range(150):
-            judge(review, "learn" if number < 138 else "random", decide)
+        for number in range(100):
+            judge(review, "learn" if number < 88 else "random", decide)
         judge(review, "random", None)  # skipped
         judge(review, "doubtful", decide)
     found = estimate_run(folder, EstimateQuestion(of=["good"]))
     (line,) = found.lines
-    assert line.gold_rows == 150
-    assert "150 verdicts of a review count with the probabilities of their draws" in found.notes
+    assert line.gold_rows == 100
+    assert "100 verdicts of a review count with the probabilities of their draws" in found.notes
     assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
     assert line.corrected.interval is not None
     assert line.corrected.interval.low < share() < line.corrected.interval.high

@@ -17,12 +17,12 @@ from pcs_annotator.studies.estimating.robust import (
     write_robust,
 )
 from tests.simulated import MODELS
-from tests.studies.estimating.made import keep_a_sample, make_run
+from tests.studies.estimating.made import keep_a_sample, make_run, run_with_groups
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("robust"), gold_rows=120, rows=240)
+    return run_with_groups(tmp_path_factory)
 
 
 def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pcs_annotator import estimate
-from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
+from pcs_annotator import PcsError, estimate
+from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from tests.simulated import write_csv
 
 ROWS, GOLD = 1500, 240

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
 from pcs_annotator.judging.evaluation.figures import NO_CONFIDENCE_AUROC, adjusted, cell_of
 from pcs_annotator.judging.evaluation.methods import Method

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from pcs_annotator import Weights, score
+from pcs_annotator import Weights, fit_weights, score
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, log_loss
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimisers.logit import HABIT_VOTES, Scaling
 from pcs_annotator.judging.weighing.scoring import read_votes
 from tests.builders import simulated_votes
