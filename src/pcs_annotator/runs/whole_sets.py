@@ -18,7 +18,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
-__all__ = ["WholeSets"]
+__all__ = ["SetResult", "WholeSets"]
 
 
 def whole_sets(
