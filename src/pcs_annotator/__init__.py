@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
     from pcs_annotator.base.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.core.outcome import Decision, Outcome, Outcomes
-    from pcs_annotator.core.task import Item, Task
+    from pcs_annotator.core.task import Example, Item, Task
     from pcs_annotator.core.variant import Expectation, Variant
     from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
     from pcs_annotator.core.weights import Weights

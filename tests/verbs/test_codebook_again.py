@@ -53,7 +53,7 @@ def test_a_limit_on_calls_is_one_for_all_variables_and_each_command_has_its_own(
     assert (calls(again), {*left(again).values()}) == (10, {20})
     said = " ".join(shown(["run", "data.csv", "--max-calls", "5"], capsys, 3).split())
     assert "30 questions unanswered: budget reached; to ask them, run again with a higher --budget" in said
-    assert "next the same command again: it asks only what is missing" in said
+    assert "next the same command with a higher limit: it asks only what is missing" in said
     assert calls(found(capsys)) == 15
     assert "next pcs review runs/data" in " ".join(shown(["run", "data.csv"], capsys).split())
 

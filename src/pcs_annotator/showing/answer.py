@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # it imports the code that asks models, which a table of vote
     from pcs_annotator.runs.run_result import Facts, RunResult
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
-AGAIN = "the same command again: it asks only what is missing"
 TO_LABEL = {
     "at random": ("random row to label", "random rows to label, which a promise can be based on"),
     "for review": ("row for review", "rows for review, the least certain first"),
@@ -81,6 +80,12 @@ def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
     for reason, times in sorted(failed.items(), key=lambda pair: -pair[1]):
         again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
         yield f"{counted(times, 'question')} unanswered: {reason}; {again}"
+
+
+def again(failed: Mapping[str, int]) -> str:
+    """Return how to ask what was left unasked."""
+    limited = set(failed) == {"budget reached"}
+    return f"the same command {'with a higher limit' if limited else 'again'}: it asks only what is missing"
 
 
 def labelled(counts: Counts) -> Line:
@@ -157,7 +162,7 @@ def next_step(result: RunResult) -> str:
     """Return the command that helps most now."""
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
-        return AGAIN
+        return again(result.tally.failed)
     if model.certificate is not None and model.certificate.hopeless:
         return f"pcs fit {folder} --max-error {min(2 * model.certificate.promise.max_error, 0.5):g}"
     if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):

@@ -109,12 +109,12 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     """Work on all variables of a codebook, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
         result = work()
-    found = result.results
+    found, failed = result.results, _failed(result.results)
     written: list[answer.Line] = [
         *([("asked", result.trial)] if result.trial else []),
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
-        ("next", b.strong(answer.AGAIN if _failed(found) else f"pcs review {quote(str(result.folder))}")),
+        ("next", b.strong(answer.again(failed) if failed else f"pcs review {quote(str(result.folder))}")),
     ]
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
     parts = {name: run_json(one, ()) for name, one in found.items()}

@@ -38,7 +38,7 @@ def voice(sentence: Span) -> str | NotApplicable:
     reason = facts.why_not_plain(sentence)
     clause = None if reason else _clause(sentence)
     if clause is None:
-        return NotApplicable(reason or "no simple clause with a subject, a verb and an object")
+        return NotApplicable(reason or "no clause so simple that it can be turned around for sure")
     reason = _why_not(clause)
     if reason:
         return NotApplicable(reason)
