@@ -99,7 +99,19 @@ def test_a_label_that_the_machine_never_gives_and_rows_without_a_label() -> None
     low, high = rare.corrected.interval
     assert low < (TRUTH & (PARTY == "a")).mean() < high
     assert "the machine never says 'rare', and gold rows do" in found.notes
-    assert "150 rows have no machine label" in found.notes
+    assert "150 of 1,500 rows have no machine label: naive leaves them out" in found.notes
+
+
+def test_rows_without_a_machine_label_have_no_naive_one() -> None:
+    said = np.where(np.arange(ROWS) % 3 == 0, "", NAMES[SAID.astype(int)])
+    found = of_table({**made(), "machine": said}, by="party")
+    for line in found.lines:
+        labels = said[(line.group == PARTY) & (said != "")]
+        assert line.naive.value == pytest.approx(np.mean(labels == line.name))
+    without = of_table({**made(), "machine": np.where(PARTY == "b", "", said)}, by="party")
+    assert [(one.group, one.reason) for one in without.missing] == [("b", "no row of it has a machine label")]
+    with pytest.raises(GoldError, match="no row has a machine label"):
+        of_table({**made(), "machine": np.full(ROWS, "")})
 
 
 @pytest.mark.parametrize("right", [1.0, 0.5])

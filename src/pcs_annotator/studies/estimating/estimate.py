@@ -245,8 +245,6 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         expected, held_out = calibrated(nested, sample.rows, sample.truth, len(labels))
     if never := sorted({*spelled} - machine - {""}):
         notes.append(f"the machine never says {', '.join(map(repr, never))}, and gold rows do")
-    if silent := int((labelled < 0).sum()):
-        notes.append(f"{silent:,} rows have no machine label")
     found = known.LabelEvidence(
         labels=labels,
         table=table,
@@ -254,8 +252,8 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         expected=expected,
         held_out=held_out,
         sample=sample,
-        notes=notes,
-        said=np.where(labelled < 0, expected.argmax(axis=1), labelled).astype(np.intp),
+        notes=[*notes, *known.without_label(labelled.astype(np.intp))],
+        said=labelled.astype(np.intp),
     )
     return found, name
 
