@@ -96,7 +96,7 @@ def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     """
     terms, expense = options.take(finishing.Terms, given), options.take(finishing.Expense, given)
     found = finishing.finish(folder, max_error, terms, expense, **given)
-    people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
+    people = f"{counted(found.by_people, 'row')} ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
         ("people", f"{people}, {found.left:,} of them still to do"),
