@@ -102,6 +102,14 @@ def test_a_label_that_the_machine_never_gives_and_rows_without_a_label() -> None
     assert "150 of 1,500 rows have no machine label: naive leaves them out" in found.notes
 
 
+def test_notes_say_what_figures_are_about_and_what_a_cluster_changes() -> None:
+    table = made(author=np.arange(ROWS) % 100)
+    notes = of_table(table, by="party", cluster="author").notes
+    assert any("differences about a larger whole" in note for note in notes)
+    assert any("--cluster changes no corrected share" in note for note in notes)
+    assert not any("--cluster" in note for note in of_table(table, cluster="author", larger=True).notes)
+
+
 def test_rows_without_a_machine_label_have_no_naive_one() -> None:
     said = np.where(np.arange(ROWS) % 3 == 0, "", NAMES[SAID.astype(int)])
     found = of_table({**made(), "machine": said}, by="party")

@@ -102,8 +102,17 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
         missing=groups.missing,
         rows=len(evidence.expected),
         labels=evidence.labels,
-        notes=[*evidence.notes, *groups.notes],
+        notes=[*evidence.notes, *groups.notes, *_about(question, differences)],
     )
+
+
+def _about(question: answers.EstimateQuestion, differences: Sequence[answers.Line]) -> list[str]:
+    """Return what figures are about, where that is not the same for all, and what a cluster changes."""
+    if question.larger:
+        return []
+    found = ["shares are about these rows, differences about a larger whole, so they are less sure"]
+    alone = "--cluster changes no corrected share of these rows, whose only error is drawing gold: add --larger"
+    return [*(found if differences else []), *([alone] if question.cluster else [])]
 
 
 def _targets(labels: Sequence[str], question: answers.EstimateQuestion) -> dict[str, Floats]:
