@@ -9,6 +9,7 @@ import pytest
 
 from pcs_annotator import estimate
 from pcs_annotator.base.errors import ConfigError, GoldError, PcsError, TableError
+from pcs_annotator.faces.cli.main import main
 from tests.simulated import write_csv
 
 ROWS, GOLD = 1500, 240
@@ -304,3 +305,12 @@ def test_a_small_ratio_without_any_cases_is_still_told() -> None:
     found = of_table(table, by="party", of=["yes"])
     one = next(line for line in found.differences if line.group == "b − a")
     assert one.ratio.interval.low > 1
+
+
+def test_details_do_not_point_to_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = {name: list(cells) for name, cells in made().items()}
+    rows = [dict(zip(table, map(str, row), strict=True)) for row in zip(*table.values(), strict=True)]
+    asked = ["estimate", str(write_csv(tmp_path / "t.csv", rows)), "--label", "machine", "--gold", "gold"]
+    for more, pointed in (([], True), (["--details"], False)):
+        assert main([*asked, "--by", "party", *more]) == 0
+        assert ("more lines" in capsys.readouterr().out) is pointed

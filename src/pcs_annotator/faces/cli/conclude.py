@@ -210,7 +210,11 @@ def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
         write_estimates(found, out)
     asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
     # a table has no choices to vary
-    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, [] if table and out else asked)]
+    lines = [
+        *page.answer_lines(found, everything=options.wanted("details")),
+        *look_at(notes),
+        *_end(out, [] if table and out else asked),
+    ]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
@@ -224,7 +228,11 @@ def _estimate_variables(book: CodebookFolder, out: Path | None, question: Estima
     files = files_for(found, out) if out is not None else []
     for one, file in zip(found, files, strict=False):
         write_estimates(one, file)
-    lines = [*page.answer_lines(found[0]), *look_at(notes), *(("files", str(file)) for file in files)]
+    lines = [
+        *page.answer_lines(found[0], everything=options.wanted("details")),
+        *look_at(notes),
+        *(("files", str(file)) for file in files),
+    ]
     options.show(
         lambda: {**{f"{one.kind}s": one.to_dict() for one in found}, "warnings": notes},
         lambda: [*(block for one in found for block in page.answer_shown(one)), b.Answer(lines)],

@@ -60,11 +60,11 @@ def answer_shown(found: Estimated) -> Iterator[b.Block]:
     yield _shown(short, found, _scale(lines), differences=bool(told))
 
 
-def answer_lines(found: Estimated) -> Iterator[tuple[str, b.Words]]:
-    """Yield what the figures are based on, and where the others are."""
+def answer_lines(found: Estimated, *, everything: bool = False) -> Iterator[tuple[str, b.Words]]:
+    """Yield what the figures are based on, and where the others are, unless everything is shown."""
     told, _ = told_apart(found.differences)
     more = len(found.lines) + len(found.differences) - len((told or found.lines)[:LINES_SHOWN])
-    details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more else ""
+    details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more and not everything else ""
     yield "how", b.Styled(f"corrected by gold rows; naive: machine labels as if true{details}", "quiet")
     yield from look_at([*found.notes, *(one.rstrip(".") for one in _about_missing(found))])
 
