@@ -123,12 +123,12 @@ def test_a_promise_that_fell_away_is_flagged_until_one_holds_again() -> None:
 
 
 def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
-    votes, gold = graded_votes([1.0], items=120, relations=3)
+    votes, gold = graded_votes([1.0], items=200, relations=3)
     two = votes.select(relations=["original", "order"])
-    found = cross_validate(two, gold, ["logit", *references(two)], resamples=20)
+    found = cross_validate(two, gold, ["logit", *references(two)], resamples=50)
     assert what_more_questions_bought(found).startswith("Asking twice bought +")
     assert what_more_questions_bought(found).endswith("] for 2 × the questions.")
-    all_three = cross_validate(votes, gold, ["logit", *references(votes)], resamples=20)
+    all_three = cross_validate(votes, gold, ["logit", *references(votes)], resamples=50)
     assert what_more_questions_bought(all_three, "calls").startswith(
         "Asking every question, not just the first, bought"
     )
@@ -138,7 +138,7 @@ def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
 
 def test_a_missing_confidence_auroc_is_explained() -> None:
     votes, gold = graded_votes([1.0])
-    found = cross_validate(votes, gold, ["uniform", "majority"], resamples=20)
+    found = cross_validate(votes, gold, ["uniform", "majority"], resamples=50)
     without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
     assert "missing" not in about_auroc(found)
     assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")

@@ -71,6 +71,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
     return copy_run(made_once(tmp_path_factory, "numbers", make_numbers) / "run", tmp_path / "run")
 
 
+def test_rows_without_a_number_have_none_in_a_naive_mean(tmp_path: Path) -> None:
+    def sometimes(question: str) -> str:
+        row = int(re.findall(r"Person (\d+)", question)[-1])
+        return guess(0, 5)(question) if row % 2 else "I cannot tell."
+
+    pcs.run(people(tmp_path / "data.csv"), tmp_path / "run", models=[sometimes], max_error=None, **QUICK)
+    said = [float(row["pcs_label"]) for row in read_csv(tmp_path / "run" / "labels.csv") if row["pcs_label"]]
+    found = pcs.estimate(tmp_path / "run")
+    assert len(said) == 80
+    assert found.lines[0].naive.value == pytest.approx(np.mean(said))
+    assert "80 of 160 rows have no machine label: naive leaves them out" in found.notes
+
+
 def test_a_run_finds_a_number_with_an_interval_and_a_promise(folder: Path) -> None:
     rows = read_csv(folder / "labels.csv")
     truth = [int(re.findall(r"is (\d+)", row["text"])[0]) for row in rows]

@@ -214,7 +214,7 @@ class Study:
     # whether gold rows are a random sample of the same source as the others, but not of interest themselves
     apart: bool = False
     clusters: Integers | None = None  # for every row its group, if rows of a group have errors in common; None for none
-    said: Integers | None = None  # for every row the machine's label; None for the most probable one
+    said: Integers | None = None  # for every row the machine's label, -1 for none; None for the most probable one
     size: Floats | None = None  # for every row how much it counts, such as a survey's weight; None if all count alike
     unseen: float = UNSEEN  # how many gold rows of each kind are added when errors are computed
 
@@ -238,14 +238,19 @@ class Study:
         return CoefficientEstimate(found.ravel(), covariance, self._freedom, 0.0)
 
     def naive(self, regression: LabelRegression) -> CoefficientEstimate:
-        """Return the estimate from the most probable labels as if they were true, with the usual robust errors."""
+        """Return the estimate from machine labels as if they were true, with the usual robust errors."""
         weights = np.zeros_like(self.expected)
-        said = self.expected.argmax(axis=1) if self.said is None else self.said
-        np.put_along_axis(weights, said[:, np.newaxis], self._shares[:, np.newaxis], axis=1)
+        rows = np.flatnonzero(self.machine >= 0)  # a row without a label says nothing
+        weights[rows, self.machine[rows]] = self._shares[rows]
         found = regression.solve(weights)
         inverse = inverted(regression.sums(found, weights).curvature)
         covariance = inverse @ self._between(regression, found, weights) @ inverse.T
-        return CoefficientEstimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
+        return CoefficientEstimate(found.ravel(), covariance, max(1.0, len(rows) - len(covariance)), 1.0)
+
+    @property
+    def machine(self) -> Integers:
+        """The machine's label of every row, -1 for none."""
+        return self.expected.argmax(axis=1) if self.said is None else self.said
 
     @property
     def _freedom(self) -> float:

@@ -280,11 +280,12 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
 class Expected(NamedTuple):
     """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row.
 
-    They differ for gold rows only.
+    They differ for gold rows only. `said` is the label of every row, `UNLABELLED` where it has none.
     """
 
     fitted: Floats
     held_out: Floats
+    said: Codes
 
 
 def expected_labels(
@@ -312,7 +313,8 @@ def expected_labels(
     for row in np.flatnonzero(codes != UNLABELLED).tolist():
         if same[votes.ids[row]] in place:  # copies that contradict each other have no fit of their own
             held_out[row] = trial.probabilities[place[same[votes.ids[row]]]][columns]
-    return Expected(fitted, held_out)
+    said = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
+    return Expected(fitted, held_out, said)
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:

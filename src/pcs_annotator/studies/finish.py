@@ -67,7 +67,7 @@ class Finish:
     goal: str  # the promise in words
     rows: int  # of the table
     gold_rows: int  # drawn at random, that the promise rests on
-    by_people: int  # rows that people label, those that have a label among them
+    by_people: int  # rows that people label: those that have a person's label, and those that need one
     left: int  # those of them without a label
     by_expert: int  # rows that the expert answers
     to_ask: int  # those of them about which it was not asked yet
@@ -237,7 +237,7 @@ def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, 
     found = Finish(
         **{name: plan[name] for name in ("max_error", "certainty", "error", "goal", "gold_rows", "errors")},
         rows=len(labels),
-        by_people=len(people),
+        by_people=len(left) + sum(label is not None for label in labels),
         left=len(left),
         by_expert=sum(labels[row] is None for row in expert),
         to_ask=len(to_ask),

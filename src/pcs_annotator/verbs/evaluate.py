@@ -113,6 +113,8 @@ def evaluate_votes(
 ) -> Evaluated:
     """Return figures of every method; error messages call the votes `name`."""
     refuse_without_gold(recorded.gold, name, "figures")
+    if recorded.votes.silent[recorded.gold != UNLABELLED].all():
+        raise GoldError(f"{name}: no model answered about a gold row: look at the answers, or label other rows")
     evaluation = evaluate(recorded.votes, recorded.gold, methods, recorded.how(splitting))
     tables = [*evaluation_tables(evaluation), *agreement_tables(evaluation.against_gold)]
     return Evaluated(evaluation=evaluation, tables=tables, votes=recorded.votes)

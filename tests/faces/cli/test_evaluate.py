@@ -3,13 +3,16 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, evaluate_votes, methods_named
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 
@@ -238,6 +241,13 @@ def test_what_cannot_be_evaluated_is_one_clear_sentence(
     error = capsys.readouterr().err
     assert re.search(complaint, error), error
     assert len(error.splitlines()) == 1
+
+
+def test_nothing_is_said_of_gold_rows_that_no_model_answered(tmp_path: Path) -> None:
+    recorded = RecordedVotes.read(Path(write_votes(tmp_path / "votes.csv")))
+    silent = replace(recorded.votes, codes=np.full_like(recorded.votes.codes, -1))
+    with pytest.raises(GoldError, match="no model answered about a gold row"):
+        evaluate_votes(recorded._replace(votes=silent), methods_named(["lr"]), Splitting())
 
 
 def test_a_missing_file_and_a_folder_that_is_not_a_run_are_errors(capsys: pytest.CaptureFixture[str]) -> None:

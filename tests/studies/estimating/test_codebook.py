@@ -48,4 +48,4 @@ def test_a_variable_without_gold_is_named_and_options_for_one_are_refused(
     assert main(["estimate", str(few)]) == 0
     assert "frames=conflict is not estimated" in capsys.readouterr().out
     assert main(["estimate", str(make_codebook(tmp_path / "none", rows=6, gold=0, framed=0))]) == 2
-    assert "has enough gold for estimates: pcs review" in capsys.readouterr().err
+    assert "can be estimated: topic is not estimated: " in capsys.readouterr().err

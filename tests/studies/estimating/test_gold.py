@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -5,10 +6,12 @@ import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.estimating.sampling import Foretold
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, assumed_pilot, draw_gold, plan_gold, rows_for_goals
+from pcs_annotator.studies.finish import finish
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
@@ -43,6 +46,24 @@ def test_a_stricter_goal_takes_more_rows(made: Path) -> None:
     strict, loose = (plan_gold(made, GoldGoal(goal="finish", max_error=error)) for error in (0.02, 0.2))
     assert strict.in_all > loose.in_all  # type: ignore[operator]
     assert plan_gold(made, GoldGoal(goal="promise", max_error=0.2)).needed["promise"]["simple"] is not None
+
+
+def test_the_forecast_of_a_finished_table_is_what_finish_says(made: Path, tmp_path: Path) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    plan = plan_gold(folder, GoldGoal(goal="finish", max_error=0.1))
+    assert plan.in_all <= plan.now == finish(folder, 0.1).by_people  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("goal", [["--goal", "finish", "--max-error", ".01"], ["--goal", "promise"], []])
+def test_the_next_command_draws_no_more_rows_than_are_left(
+    tmp_path: Path, goal: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_run(tmp_path, gold_rows=60, rows=100)
+    assert main(["gold", str(folder), *goal]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "60 rows have gold. Numbers are totals, these among them; 40 more rows can be drawn." in shown
+    following = re.search(r"next pcs (gold .* --n \d+)", shown)
+    assert following is None or main(following[1].split()) == 0
 
 
 def test_without_gold_the_worst_is_assumed(bare: Path) -> None:

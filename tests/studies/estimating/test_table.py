@@ -9,6 +9,7 @@ import pytest
 
 from pcs_annotator import PcsError, estimate
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.faces.cli.main import main
 from tests.simulated import write_csv
 
 ROWS, GOLD = 1500, 240
@@ -99,7 +100,27 @@ def test_a_label_that_the_machine_never_gives_and_rows_without_a_label() -> None
     low, high = rare.corrected.interval
     assert low < (TRUTH & (PARTY == "a")).mean() < high
     assert "the machine never says 'rare', and gold rows do" in found.notes
-    assert "150 rows have no machine label" in found.notes
+    assert "150 of 1,500 rows have no machine label: naive leaves them out" in found.notes
+
+
+def test_notes_say_what_figures_are_about_and_what_a_cluster_changes() -> None:
+    table = made(author=np.arange(ROWS) % 100)
+    notes = of_table(table, by="party", cluster="author").notes
+    assert any("differences about a larger whole" in note for note in notes)
+    assert any("--cluster changes no corrected share" in note for note in notes)
+    assert not any("--cluster" in note for note in of_table(table, cluster="author", larger=True).notes)
+
+
+def test_rows_without_a_machine_label_have_no_naive_one() -> None:
+    said = np.where(np.arange(ROWS) % 3 == 0, "", NAMES[SAID.astype(int)])
+    found = of_table({**made(), "machine": said}, by="party")
+    for line in found.lines:
+        labels = said[(line.group == PARTY) & (said != "")]
+        assert line.naive.value == pytest.approx(np.mean(labels == line.name))
+    without = of_table({**made(), "machine": np.where(PARTY == "b", "", said)}, by="party")
+    assert [(one.group, one.reason) for one in without.missing] == [("b", "no row of it has a machine label")]
+    with pytest.raises(GoldError, match="no row has a machine label"):
+        of_table({**made(), "machine": np.full(ROWS, "")})
 
 
 @pytest.mark.parametrize("right", [1.0, 0.5])
@@ -284,3 +305,12 @@ def test_a_small_ratio_without_any_cases_is_still_told() -> None:
     found = of_table(table, by="party", of=["yes"])
     one = next(line for line in found.differences if line.group == "b − a")
     assert one.ratio.interval.low > 1
+
+
+def test_details_do_not_point_to_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = {name: list(cells) for name, cells in made().items()}
+    rows = [dict(zip(table, map(str, row), strict=True)) for row in zip(*table.values(), strict=True)]
+    asked = ["estimate", str(write_csv(tmp_path / "t.csv", rows)), "--label", "machine", "--gold", "gold"]
+    for more, pointed in (([], True), (["--details"], False)):
+        assert main([*asked, "--by", "party", *more]) == 0
+        assert ("more lines" in capsys.readouterr().out) is pointed

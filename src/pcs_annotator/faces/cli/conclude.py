@@ -61,9 +61,13 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
         options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
         return
     found = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
-    first = min((n for ways in found.needed.values() for n in ways.values() if n), default=100)
-    following = ["pcs", "gold", str(folder), "--n", str(min(100, first)), *(["--by", by] if by else [])]
-    options.show(lambda: asdict(found), lambda: [gold_plan_shown(found), b.Answer([*_end(None, following)])])
+    more = [n - found.gold_rows for ways in found.needed.values() for n in ways.values() if n]
+    count = min(100, found.left, min((n for n in more if n > 0), default=0))
+    following = ["pcs", "gold", str(folder), "--n", str(count), *(["--by", by] if by else [])] if count else []
+    options.show(
+        lambda: asdict(found),
+        lambda: [gold_plan_shown(found), *([b.Answer([*_end(None, following)])] if following else [])],
+    )
 
 
 @click.command("finish")
@@ -96,7 +100,7 @@ def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     """
     terms, expense = options.take(finishing.Terms, given), options.take(finishing.Expense, given)
     found = finishing.finish(folder, max_error, terms, expense, **given)
-    people = f"{found.by_people:,} rows ({percent(found.by_people, found.rows)})"
+    people = f"{counted(found.by_people, 'row')} ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
         ("people", f"{people}, {found.left:,} of them still to do"),
@@ -120,10 +124,15 @@ def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
     ways = [*dict.fromkeys(way for ways in found.needed.values() for way in ways)]
     has = counted(found.gold_rows, "row has", "rows have")
     notes = [f"The share of {label_name(found.of)} is about {100 * found.share:.1f} %; {has} gold."]
+    notes.append(f"Numbers are totals, these among them; {counted(found.left, 'more row')} can be drawn.")
+    if any(n is None for ways in found.needed.values() for n in ways.values()):
+        notes.append("too many: more rows than there are, or thousands.")
     if found.assumed is not None:
         notes.append(f"That is too little: {percent(found.assumed, 1)} of labels are assumed to be right (--accuracy).")
     if found.in_all is not None:
         notes.append(f"finish: people label about {found.in_all:,} rows in all, gold rows among them.")
+    if found.now is not None and found.now != found.in_all:
+        notes.append(f"pcs finish at once, without more random gold rows: {found.now:,} in all.")
     return ResultTable(
         name="goals",
         title="Gold rows for each goal, by the way of drawing; in four cases out of five they are enough",
@@ -201,7 +210,11 @@ def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
         write_estimates(found, out)
     asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
     # a table has no choices to vary
-    lines = [*page.answer_lines(found), *look_at(notes), *_end(out, [] if table and out else asked)]
+    lines = [
+        *page.answer_lines(found, everything=options.wanted("details")),
+        *look_at(notes),
+        *_end(out, [] if table and out else asked),
+    ]
     options.show(
         lambda: {**found.to_dict(), "sentences": page.sentences(found), "warnings": notes},
         lambda: [*page.answer_shown(found), b.Answer(lines)],
@@ -215,7 +228,11 @@ def _estimate_variables(book: CodebookFolder, out: Path | None, question: Estima
     files = files_for(found, out) if out is not None else []
     for one, file in zip(found, files, strict=False):
         write_estimates(one, file)
-    lines = [*page.answer_lines(found[0]), *look_at(notes), *(("files", str(file)) for file in files)]
+    lines = [
+        *page.answer_lines(found[0], everything=options.wanted("details")),
+        *look_at(notes),
+        *(("files", str(file)) for file in files),
+    ]
     options.show(
         lambda: {**{f"{one.kind}s": one.to_dict() for one in found}, "warnings": notes},
         lambda: [*(block for one in found for block in page.answer_shown(one)), b.Answer(lines)],

@@ -159,7 +159,11 @@ def _compared_shown(
         rows.append([b.name(name), b.name(first.method), *figures, *other])
     columns = [b.Column("variable"), b.Column("method"), *b.numbers("gold rows", "right, %", INTERVAL)]
     yield b.Table(columns=[*columns, b.Column("best other"), *b.numbers("right, %")], rows=rows)
-    missing = [f"{series(without)}: too little gold, or numbers: pcs evaluate with its own folder"] if without else []
+    missing = (
+        [f"{series(without)}: too little gold, no answers, or numbers: pcs evaluate with its own folder"]
+        if without
+        else []
+    )
     kept = next(iter(found.values())).files[-1].name
     yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
 

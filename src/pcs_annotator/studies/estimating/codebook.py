@@ -29,7 +29,7 @@ def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[
             except GoldError as error:
                 missing.append(f"{part} is not estimated: {error}")
     if not any(found.values()):
-        raise GoldError(f"no variable of {book.path} has enough gold for estimates: pcs review {book.path}")
+        raise GoldError(f"no variable of {book.path} can be estimated: {missing[0]}")
     return [_joined(some, [] if kind == "mean" else missing, question.p_adjust) for kind, some in found.items() if some]
 
 

@@ -102,8 +102,17 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
         missing=groups.missing,
         rows=len(evidence.expected),
         labels=evidence.labels,
-        notes=[*evidence.notes, *groups.notes],
+        notes=[*evidence.notes, *groups.notes, *_about(question, differences)],
     )
+
+
+def _about(question: answers.EstimateQuestion, differences: Sequence[answers.Line]) -> list[str]:
+    """Return what figures are about, where that is not the same for all, and what a cluster changes."""
+    if question.larger:
+        return []
+    found = ["shares are about these rows, differences about a larger whole, so they are less sure"]
+    alone = "--cluster changes no corrected share of these rows, whose only error is drawing gold: add --larger"
+    return [*(found if differences else []), *([alone] if question.cluster else [])]
 
 
 def _targets(labels: Sequence[str], question: answers.EstimateQuestion) -> dict[str, Floats]:
@@ -245,8 +254,6 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         expected, held_out = calibrated(nested, sample.rows, sample.truth, len(labels))
     if never := sorted({*spelled} - machine - {""}):
         notes.append(f"the machine never says {', '.join(map(repr, never))}, and gold rows do")
-    if silent := int((labelled < 0).sum()):
-        notes.append(f"{silent:,} rows have no machine label")
     found = known.LabelEvidence(
         labels=labels,
         table=table,
@@ -254,8 +261,8 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         expected=expected,
         held_out=held_out,
         sample=sample,
-        notes=notes,
-        said=np.where(labelled < 0, expected.argmax(axis=1), labelled).astype(np.intp),
+        notes=[*notes, *known.without_label(labelled.astype(np.intp))],
+        said=labelled.astype(np.intp),
     )
     return found, name
 

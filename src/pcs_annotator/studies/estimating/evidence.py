@@ -91,7 +91,7 @@ class LabelEvidence:
     held_out: Floats  # the same for the rows of the sample, from fits that did not see them
     sample: Sample  # gold rows whose design is known
     notes: Sequence[str] = ()  # what was left out or assumed, as sentences
-    said: Integers | None = None  # for every row the machine's label; None for the most probable one
+    said: Integers | None = None  # for every row the machine's label, -1 for none; None for the most probable one
 
     def column(self, name: str) -> CodedColumn:
         """Return a column as texts, empty where nothing is known."""
@@ -124,7 +124,7 @@ def evidence_of(
         whole = _whole_table(recorded, columns)
     else:
         table = recorded.dataset.table
-        whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)))
+        whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)), known.said)
     if probability_column is None:
         sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
@@ -136,8 +136,18 @@ def evidence_of(
         expected=whole.expected,
         held_out=known.held_out[sample.rows],
         sample=replace(sample, rows=whole.places[sample.rows]),
-        notes=notes,
+        said=whole.said,
+        notes=[*notes, *without_label(whole.said)],
     )
+
+
+def without_label(said: Integers) -> list[str]:
+    """Return what to know about rows without a machine label; raise if no row has one."""
+    if not (none := int((said < 0).sum())):
+        return []
+    if none == len(said):
+        raise GoldError("no row has a machine label: look at the models' answers, or ask other models")
+    return [f"{none:,} of {len(said):,} rows have no machine label: naive leaves them out"]
 
 
 def gold_with_copies(recorded: Run) -> Codes:
@@ -155,12 +165,13 @@ def gold_with_copies(recorded: Run) -> Codes:
 
 
 class _Whole(NamedTuple):
-    """All rows of a large table: the table, the names of the user's columns, probabilities, places of the sample."""
+    """All rows of a large table: the table, the user's columns, probabilities, places of the sample, labels."""
 
     table: pa.Table
     columns: Sequence[str]
     expected: Floats
     places: Integers
+    said: Integers
 
 
 def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
@@ -179,7 +190,8 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     silent = np.isnan(expected).any(axis=1)
     expected[silent] = expected[~silent].mean(axis=0)
     table = table.drop_columns(names)
-    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
+    said = np.where(silent, UNLABELLED, recorded.shape.choose(expected, labels))
+    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids), said)
 
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:

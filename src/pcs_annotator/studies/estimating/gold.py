@@ -13,6 +13,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
+from pcs_annotator.judging.promising.whole_table import TURN, share_rows
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder, read_whole
 from pcs_annotator.runs.learn import expected_labels
@@ -57,9 +58,11 @@ class GoldPlan:
     of: str  # the share that it is about
     share: float  # what it probably is
     gold_rows: int  # how many gold rows there are
+    left: int  # how many rows can still be drawn
     # goal → way of drawing → gold rows for it, in all; None if all rows, or thousands, would not be enough
     needed: Mapping[Goal, Mapping[str, int | None]]
     in_all: int | None  # rows that people label for a finished table, gold rows among them; None if that is no goal
+    now: int | None = None  # the same without more random gold rows, as pcs finish says at once; None if unknown
     assumed: float | None = None  # the share of right labels that was assumed; None if gold rows have shown it
 
 
@@ -82,12 +85,18 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     of, share = goal.of or labels[0], len(gold) / _all_rows(recorded)
     values = label_values(of, labels)
     needed, in_all = rows_for_goals(pilot, Foretold(pilot.expected, values, share), goal, labels, groups)
+    gold_rows = int((gold != UNLABELLED).sum())
+    now = _people_now(recorded, gold, known, goal) if known and in_all is not None else None
+    if now is not None and in_all is not None and now <= in_all:
+        needed["finish"], in_all = {"simple": gold_rows}, now
     return GoldPlan(
         of=of,
         share=float((pilot.expected @ values).mean()),
-        gold_rows=int((gold != UNLABELLED).sum()),
+        gold_rows=gold_rows,
+        left=len(_open_rows(recorded)),
         needed=needed,
         in_all=in_all,
+        now=now,
         assumed=None if known else goal.accuracy,
     )
 
@@ -134,6 +143,23 @@ def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
     return Pilot(known.held_out, judged.confidence, judged.take(sample))
 
 
+def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int:
+    """Return how many rows people label for a finished table, with no more random gold rows than there are."""
+    sample, wrong = recorded.gold.random_sample & (gold != UNLABELLED), np.zeros(len(gold), dtype=np.bool_)
+    wrong[sample] = ~pilot.judged.right
+    people = share_rows(pilot.confidence, sample, wrong, goal.max_error, TURN * (1 - goal.certainty)).by_people
+    return int((gold != UNLABELLED).sum() + (gold[people] == UNLABELLED).sum())
+
+
+def _open_rows(recorded: Run) -> Integers:
+    """Return the rows that can still be drawn."""
+    known = gold_with_copies(recorded) != UNLABELLED
+    # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
+    drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
+    counted = recorded.gold.random_sample | np.isin(np.arange(len(known)), drawn_so)
+    return np.flatnonzero(~(known & counted))
+
+
 def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
     """Return what to expect of machine labels that are right so often; about shares, nothing: they are one half."""
     from scipy.special import betaincinv
@@ -155,11 +181,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
     folder = RunFolder(path)
     recorded = Run.open(path)
     before, items = read_drawn(folder.drawn), recorded.dataset.items
-    known = gold_with_copies(recorded) != UNLABELLED
-    # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
-    drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
-    counted = recorded.gold.random_sample | np.isin(np.arange(len(items)), drawn_so)
-    open_rows = np.flatnonzero(~(known & counted))
+    known, open_rows = gold_with_copies(recorded) != UNLABELLED, _open_rows(recorded)
     if len(open_rows) < rows:
         raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")
     rng = np.random.default_rng(len(before) + int(known.sum()))

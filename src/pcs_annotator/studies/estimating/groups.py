@@ -33,7 +33,7 @@ class Groups(NamedTuple):
 
     names: Sequence[str]  # of the groups; one without a name if all rows are one
     members: Array  # which rows are in which group, `[row, 1, group]`
-    rows: Integers  # how many rows each group has
+    rows: Integers  # how many rows with a machine label each group has
     gold_rows: Integers  # how many of them have gold
     strata: Integers  # from how many strata the gold rows of each group are
     counted: Floats  # how many gold rows of equal weight would tell as much
@@ -118,9 +118,10 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
     columns, dated = _columns_of_groups(evidence, question)
     cells, code = _cells(columns)
     gold = np.bincount(code[study.sample.rows], minlength=len(cells))
+    labelled = np.bincount(code[study.machine >= 0], minlength=len(cells))
     named = [all(cell) for cell in cells]
     least = LEAST_IN_POOL if question.pool else LEAST_IN_GROUP
-    shown = [place for place, count in enumerate(gold) if named[place] and count >= least]
+    shown = [place for place, count in enumerate(gold) if named[place] and count >= least and labelled[place]]
     if not shown:
         asked = " and ".join(map(repr, question.columns_of_groups))
         raise GoldError(f"no group of {asked} has {least} gold rows: draw more with pcs gold")
@@ -132,12 +133,17 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
         pairs=_pairs(kept, dated),
         trends=_trends(kept, dated, question.every),
         missing=[
-            answers.Missing(_name(cell), int(rows), f"it has {rows} gold rows, and {least} are needed")
+            answers.Missing(_name(cell), int(rows), _why_not(int(rows), least))
             for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
             if named[at] and at not in shown
         ],
         notes=[*([f"{empty:,} rows have no group"] if empty else []), *([POOLED] if question.pool else [])],
     )
+
+
+def _why_not(gold_rows: int, least: int) -> str:
+    enough = gold_rows >= least
+    return "no row of it has a machine label" if enough else f"it has {gold_rows} gold rows, and {least} are needed"
 
 
 def _cells(columns: Sequence[CodedColumn]) -> tuple[list[Cell], Integers]:
@@ -166,7 +172,7 @@ def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
     return Groups(
         names=[_name(cell) for cell in cells],
         members=np.ones((1, 1, 1)) if cells == [()] else (place[:, np.newaxis] == np.arange(count))[:, np.newaxis],
-        rows=np.bincount(place[place >= 0], minlength=count),
+        rows=np.bincount(place[(place >= 0) & (study.machine >= 0)], minlength=count),
         gold_rows=np.array([int(one.sum()) for one in inside]),
         strata=np.array([len(np.unique(sample.stratum[one])) for one in inside]),
         counted=np.array([weights[one].sum() ** 2 for one in inside]) / squares,

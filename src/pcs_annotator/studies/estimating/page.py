@@ -49,22 +49,22 @@ def tables(found: Estimated) -> list[ResultTable]:
 
 
 def answer_shown(found: Estimated) -> Iterator[b.Block]:
-    """Yield the differences whose interval excludes 0, the largest first; without any, the estimates."""
+    """Yield the differences whose interval excludes 0, the largest first, or else all; without any, the estimates."""
     told, _ = told_apart(found.differences)
     if found.differences:
         yield b.Paragraph(f"{_differences_told(found)}{', the largest' if told[LINES_SHOWN:] else ''}", "title")
-    lines = told or found.lines
+    lines = told or found.differences or found.lines
     if not told:
         yield b.Paragraph(found.title or TITLES[found.kind], "title")
     short = [line._replace(name=label_name(line.name, LONGEST_LABEL)) for line in lines[:LINES_SHOWN]]
-    yield _shown(short, found, _scale(lines), differences=bool(told))
+    yield _shown(short, found, _scale(lines), differences=bool(found.differences))
 
 
-def answer_lines(found: Estimated) -> Iterator[tuple[str, b.Words]]:
-    """Yield what the figures are based on, and where the others are."""
+def answer_lines(found: Estimated, *, everything: bool = False) -> Iterator[tuple[str, b.Words]]:
+    """Yield what the figures are based on, and where the others are, unless everything is shown."""
     told, _ = told_apart(found.differences)
-    more = len(found.lines) + len(found.differences) - len((told or found.lines)[:LINES_SHOWN])
-    details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more else ""
+    more = len(found.lines) + len(found.differences) - len((told or found.differences or found.lines)[:LINES_SHOWN])
+    details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more and not everything else ""
     yield "how", b.Styled(f"corrected by gold rows; naive: machine labels as if true{details}", "quiet")
     yield from look_at([*found.notes, *(one.rstrip(".") for one in _about_missing(found))])
 

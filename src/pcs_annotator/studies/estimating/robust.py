@@ -115,10 +115,11 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     for choice in choices(votes, recorded.settings.optimiser):
         part = votes.select(annotators=choice.annotators, relations=choice.relations)
         how = replace(recorded.settings, optimiser=choice.optimiser)
-        known = expected_labels(part, gold, how, recorded.texts)
+        known = expected_labels(part, gold, how, recorded.texts, recorded.shape)
         try:
             assert known is not None  # the run itself could be learned from
-            used = replace(evidence, expected=known.fitted, held_out=known.held_out[evidence.sample.rows])
+            held_out = known.held_out[evidence.sample.rows]
+            used = replace(evidence, expected=known.fitted, held_out=held_out, said=known.said)
             answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1
