@@ -26,7 +26,7 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
@@ -242,7 +242,9 @@ def _figures(votes: Votes, codes: Codes, settings: LearnSettings, kind: str) -> 
     if kind == "number":
         return (), NUMBERS_HAVE_ERRORS
     rows, truth = labelled_rows(votes, codes)
-    methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
+    # on a scale, what is read beside the votes is also the mean place of all answers, and not of the first alone
+    left_out = (settings.optimiser, *([FIRST_QUESTION] if kind == "scale" else []))
+    methods = [settings.optimiser, *(name for name in references(rows) if name not in left_out)]
     splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     try:
         return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""
