@@ -304,3 +304,11 @@ def test_a_gold_label_that_no_model_gives_is_wrong_wherever_it_occurs() -> None:
     assert learned.alternatives is not None
     assert "never" in learned.alternatives.merge
     assert learned.alternatives.accepted["error-among-accepted"] == 0
+
+
+def test_a_run_has_one_accuracy_with_one_interval() -> None:
+    votes, gold = simulated_votes([0.6, 0.5, 0.5], items=60)
+    found = learn(votes, gold, LearnSettings(resamples=20))
+    assert found.against_gold is not None
+    assert found.figures[0].accuracy == found.against_gold.figures["accuracy"]
+    assert found.figures[0].accuracy.value == np.trace(found.against_gold.table) / 60

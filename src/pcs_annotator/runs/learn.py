@@ -170,6 +170,10 @@ def learn(
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
+        agreement = _agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings)
+        if figures and (found := agreement.get("against_gold")):  # a run has one accuracy: that of its confusion matrix
+            first = {**figures[0].figures, "accuracy": found.figures["accuracy"]}
+            figures = [figures[0]._replace(figures=first), *figures[1:]]
         by_group = None
         if trial is not None and settings.by:
             seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
@@ -185,7 +189,7 @@ def learn(
             alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
+            **agreement,
         )
 
 
