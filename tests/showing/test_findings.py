@@ -23,6 +23,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.rows_needed import RowsNeeded
+from pcs_annotator.judging.texts.text_model import fit_text_model
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.learn import Learned
@@ -104,7 +105,7 @@ def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
             0.45,
             (
                 "confidence below chance",
-                "labels are told apart worse than by chance: a class AUROC of 0.40 [0.20, 0.45]",
+                "the models' answers tell labels apart worse than chance: a class AUROC of 0.40 [0.20, 0.45]",
             ),
         ),
         (
@@ -112,7 +113,7 @@ def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
             0.6,
             (
                 "chance not ruled out",
-                "PCS may tell labels apart no better than chance: a class AUROC of 0.40 [0.35, 0.60]",
+                "the models' answers may tell labels apart no better than chance: a class AUROC of 0.40 [0.35, 0.60]",
             ),
         ),
         (0.51, 0.9, None),
@@ -124,6 +125,21 @@ def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said:
     figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))]
     flags = found(replace(facts, learned=replace(facts.learned, figures=figures)))
     assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
+
+
+def test_a_finding_about_answers_does_not_contradict_labels_that_the_texts_make_right() -> None:
+    facts = facts_of(mixed(30, 30), mixed(30, 30))
+    figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, Estimate(0.4, Interval(0.2, 0.45), 60)))]
+    words = [f"{'lovely' if row < 30 else 'awful'} room {row}" for row in range(60)]
+    text = fit_text_model(words, np.repeat([0, 1], 30).astype(np.int8), LABELS)
+    assert text is not None
+    model = replace(facts.learned.model, text=text)
+    flags = found(replace(facts, learned=replace(facts.learned, figures=figures, model=model)))
+    assert "confidence below chance" not in flags
+    assert flags["chance not ruled out"] == (
+        "the models' answers may tell labels apart no better than chance: a class AUROC of 0.40 [0.20, 0.45] on 60 "
+        "gold rows; what is right comes from the texts; better models would add to it"
+    )
 
 
 def measured(facts: Facts, right: int, gold: Sequence[str]) -> Facts:
@@ -174,7 +190,7 @@ def test_a_promise_that_accepts_nothing_or_almost_nothing_is_said_with_what_to_d
 
 
 def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
-    facts = promising(facts_of(mixed(60, 40), mixed(30, 20)), 0, why_not="few", rows_needed=RowsNeeded(100, 150))
+    facts = promising(facts_of(mixed(60, 40), mixed(30, 20)), 0, why_not="few", rows_needed=RowsNeeded(70, 90))
     figures = [method("lr", 0.6), method("zero-shot a", 0.7, behind=Interval(-0.2, -0.01))]
     everything = Alternatives(
         rows=50,
@@ -196,12 +212,19 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
         "pcs fit RUN --sets",
         "20 of 50 rows are accepted with at most 5 % wrong on average: "
         "pcs fit RUN --promise false-discoveries --max-error 0.05",
-        "100 more random gold rows give four to one odds of this promise: pcs review RUN",
+        "40 more random gold rows give four to one odds of this promise: pcs review RUN",
         "a is right on 70 % of gold rows, all models on 60 %: pcs compare RUN :model=a",
         "forecasts from the same 50 gold rows, looked at several times, and not promises",
     ]
     assert list(would_help(facts)) == [("would help", f"{lines[0]} (a forecast; 5 more with --details)")]
     assert not {*answer_findings(facts)} & {*lines}
+    certificate = replace(facts.learned.model.certificate, rows_needed=RowsNeeded(100, 150))
+    small = replace(facts.learned, model=replace(facts.learned.model, certificate=certificate))
+    said = [flag.detail for flag in what_to_look_at(replace(facts, learned=small)) if flag.kind == "would help"]
+    assert (
+        "this table is too small: this promise takes about 100 more gold rows, and 50 are left: pcs finish RUN "
+        "--max-error 0.05"
+    ) in said
 
 
 def test_nothing_is_said_to_help_if_nothing_does_or_if_labels_are_accepted() -> None:

@@ -26,7 +26,7 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
@@ -171,6 +171,10 @@ def learn(
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
+        agreement = _agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings)
+        if figures and (found := agreement.get("against_gold")):  # a run has one accuracy: that of its confusion matrix
+            first = {**figures[0].figures, "accuracy": found.figures["accuracy"]}
+            figures = [figures[0]._replace(figures=first), *figures[1:]]
         by_group = None
         if trial is not None and settings.by:
             seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
@@ -186,7 +190,7 @@ def learn(
             alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
+            **agreement,
         )
 
 
@@ -243,7 +247,9 @@ def _figures(votes: Votes, codes: Codes, settings: LearnSettings, kind: str) -> 
     if kind == "number":
         return (), NUMBERS_HAVE_ERRORS
     rows, truth = labelled_rows(votes, codes)
-    methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
+    # on a scale, what is read beside the votes is also the mean place of all answers, and not of the first alone
+    left_out = (settings.optimiser, *([FIRST_QUESTION] if kind == "scale" else []))
+    methods = [settings.optimiser, *(name for name in references(rows) if name not in left_out)]
     splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     try:
         return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""

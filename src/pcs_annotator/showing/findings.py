@@ -218,18 +218,22 @@ def _told_by_the_text(facts: Facts) -> Iterator[Flag]:
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:
-    """Yield that scores tell labels apart no better than guesses would, by the held-out class AUROC."""
+    """Yield that answers tell labels apart no better than guesses would, by the held-out class AUROC.
+
+    Labels may be right all the same where a model of the texts joins the answers.
+    """
     if not facts.learned.figures:
         return
-    auroc = facts.learned.figures[0].auroc
+    auroc, read = facts.learned.figures[0].auroc, facts.learned.model.text is not None
     low, high = auroc.interval.rounded(2)
     figures = f"a class AUROC of {auroc.value:.2f} [{low:.2f}, {high:.2f}] on {auroc.n:,} gold rows"
-    if auroc.interval.high < 0.5:
-        detail = f"labels are told apart worse than by chance: {figures}; check that gold and labels mean the same"
-        yield Flag("confidence below chance", detail)
+    if auroc.interval.high < 0.5 and not read:
+        detail = f"the models' answers tell labels apart worse than chance: {figures}"
+        yield Flag("confidence below chance", f"{detail}; check that gold and labels mean the same")
     elif auroc.interval.low <= 0.5:
-        detail = f"PCS may tell labels apart no better than chance: {figures}; use better models, or label more rows"
-        yield Flag("chance not ruled out", detail)
+        detail = f"the models' answers may tell labels apart no better than chance: {figures}"
+        remedy = "what is right comes from the texts; better models would add to it" if read else "use better models"
+        yield Flag("chance not ruled out", f"{detail}; {remedy}{'' if read else ', or label more rows'}")
 
 
 def _one_label(facts: Facts) -> Iterator[Flag]:
@@ -299,7 +303,9 @@ def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Itera
         yield 1 - found.by_people / whole, f"{said}: pcs finish RUN {most}"
     if certificate.rows_needed is not None:
         more = certificate.rows_needed.likely - certificate.gold_rows
-        yield 0.0, f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
+        said = f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
+        small = f"this table is too small: this promise takes about {more:,} more gold rows, and {rows:,} are left"
+        yield 0.0, said if more <= rows else f"{small}: pcs finish RUN {most}"
     for one in facts.learned.figures:
         alone, model = one.accuracy_behind, one.method.removeprefix(f"{ZERO_SHOT} ")
         if model != one.method and alone is not None and alone.interval.high < 0:

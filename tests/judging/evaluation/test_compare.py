@@ -16,8 +16,11 @@ from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confide
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+from pcs_annotator.runs.learn import KnownRows, learn
+from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import coded
@@ -180,6 +183,26 @@ def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None
     assert found["scaled logprob"].accuracy.value > found["logprob"].accuracy.value + 0.1
     [first] = cross_validate(votes.select(relations=["original"]), gold, ["logit"], resamples=20)
     assert found["first question only"].auroc == first.auroc
+
+
+def test_what_more_questions_bought_is_seen_with_the_texts_on_both_sides() -> None:
+    votes, gold = graded_votes([0.1, 0.1])
+    read = np.log(np.where(np.eye(len(votes.labels))[gold] > 0, 0.98, 0.02))
+    names = ["logit", "uniform", "first question only"]
+    both, alone, _, first = cross_validate(replace(votes, read=read), gold, names, resamples=20)
+    assert [both.accuracy.value, first.accuracy.value] == [1, 1]
+    assert alone.accuracy.value < 0.9
+    assert first.accuracy_behind is not None
+    assert first.accuracy_behind.difference == 0
+
+
+def test_on_a_scale_the_first_question_is_not_judged_with_the_place_of_all_answers() -> None:
+    votes, gold = graded_votes([1.0, 2.0], items=40)
+    labels = [votes.labels[code] for code in gold]
+    for kind in ("one", "scale"):
+        known = KnownRows(shape=LabelShape.of(kind, votes.labels))
+        found = learn(votes, labels, LearnSettings(optimiser="uniform", resamples=20), known)
+        assert ("first question only" in [one.method for one in found.figures]) == (kind == "one")
 
 
 def test_figures_survive_json() -> None:

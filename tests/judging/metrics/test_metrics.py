@@ -392,3 +392,15 @@ def test_review_share_by_hand(target: float, expected: float) -> None:
 
 def test_all_rows_are_reviewed_when_no_threshold_reaches_the_target() -> None:
     assert review_share(two_labels(0.9, 0.8), codes(1, 0), 0.9) == 1
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 60), (1, 60), (30, 60), (59, 60), (60, 60), (10, 10), (58.5, 60)])
+def test_the_interval_of_accuracy_is_never_narrower_than_the_exact_one(right: float, rows: int) -> None:
+    value, (low, high), n = metrics.accuracy_of(right / rows, rows)
+    exact = metrics.exact_interval(right, rows)
+    assert 0 <= low <= exact.low <= value <= exact.high <= high <= 1
+    assert n == rows
+    if right in (59, 60):
+        assert low == exact.low == pytest.approx({59: 0.9106, 60: 0.9404}[int(right)], abs=1e-4)
+    if right == 30:
+        assert (low, high) == pytest.approx((0.3482, 0.6518), abs=1e-4)

@@ -9,10 +9,12 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError, UnknownNameError
+from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.judging.metrics.significance import BootstrapTest
-from pcs_annotator.studies.compare.comparison import Comparison, SideCost
+from pcs_annotator.studies.compare.comparison import Comparison, SideCost, compare_sides
 from pcs_annotator.studies.compare.page import about_cost, promise_of, verdict
 from pcs_annotator.studies.compare.sides import RunPart
 from pcs_annotator.tables.vote_files import read_note, write_votes
@@ -126,6 +128,49 @@ def test_rows_in_only_one_run_are_named_and_gold_of_either_counts(runs: Runs, tm
     assert "5 rows are only in" in said
     assert "1 row is only in" in said
     assert "count for neither: 'r05'" in said
+
+
+def test_a_run_that_reads_texts_is_judged_by_the_labels_that_it_gives(tmp_path: Path) -> None:
+    words = ("arrived on time", "kept us waiting", "never came at all")
+    rows = [(f"r{row:02d}", f"Bus {row} {words[row % 3]}.", LABELS[row % 3]) for row in range(ROWS)]
+    one = {"models": ["scripted:hash:a"], "relations": ["original"]}
+    read = make(tmp_path, "read", rows, **one)
+    make(tmp_path, "votes", rows, text=False, **one)
+    found = pcs_annotator.compare(str(tmp_path / "read"), str(tmp_path / "votes"), resamples=50)
+    assert read.model.text is not None
+    assert found.figures is not None
+    ours, theirs = (one["accuracy"].value for one in found.figures.figures)
+    assert ours == pytest.approx(read.learned.figures[0].accuracy.value, abs=0.02)
+    assert ours > 0.95
+    assert theirs < 0.6
+    make(tmp_path, "few", rows[:20], **one)
+    few = compared(str(tmp_path / "read"), str(tmp_path / "few"))
+    assert few.figures is not None
+    assert few.figures.figures[0]["accuracy"].value < 0.8
+    assert any(
+        note.endswith(
+            "read also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
+        )
+        for note in few.notes
+    )
+
+
+def test_a_missing_label_is_not_another_label(runs: Runs) -> None:
+    a, b = compared(runs.a, f"{runs.a}:relations=original").sides
+    codes = b.result.votes.codes.copy()
+    codes[:40] = NOT_ASKED
+    outcomes = [replace(one, label=None) if row < 40 else one for row, one in enumerate(b.result.outcomes)]
+    part = replace(b.result, votes=replace(b.result.votes, codes=codes, grades=None), outcomes=outcomes)
+    found = compare_sides(a, replace(b, result=part), Splitting(**QUICK))
+    assert found.table[:, -1].sum() == 40
+    assert found.labelled == 20
+    assert found.differing == sum(one.rows[0] >= 40 for one in found.examples) < 20
+    assert found.figures is not None
+    assert found.figures.n == 20
+    said = next(one for one in verdict(found) if one.startswith("They give different labels"))
+    assert f"to {found.differing} of 20 rows" in said
+    assert said.endswith("; 40 more rows have no label in one of them or both.")
+    assert "40 gold rows that only one of the two was asked about count for neither." in found.notes
 
 
 def test_without_gold_nothing_is_said_about_accuracy(tmp_path: Path) -> None:

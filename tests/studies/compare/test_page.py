@@ -66,7 +66,7 @@ def test_a_file_that_is_something_else_is_kept(found: Comparison, tmp_path: Path
 def test_without_figures_examples_or_settings_the_page_says_why(found: Comparison) -> None:
     html = render(replace(found, figures=None, no_figures="no gold", examples=[], settings=[], notes=["<b>note</b>"]))
     assert "Not known yet. No gold." in section(html, "quality")
-    assert "None: both give the same label to every row." in section(html, "rows")
+    assert "None: no row has two different labels." in section(html, "rows")
     assert "None: the two runs have the same settings." in section(html, "settings")
     assert "<b>note</b>" in section(html, "verdict")
     unlabelled = replace(found.examples[0].outcomes[0], label=None)

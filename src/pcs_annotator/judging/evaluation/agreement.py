@@ -1,7 +1,7 @@
 """Labels against gold and people against each other: confusion matrix, κ, α, precision, recall and F1, with intervals.
 
 Figures are of labels that the row's own gold had no part in. Their 95 % intervals come from resampled rows; those of
-precision and recall of a label, which are plain shares, are exact (Clopper–Pearson).
+precision and recall of a label, which are plain shares, are exact (Clopper–Pearson), and accuracy is never narrower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pcs_annotator.judging.evaluation.scored import Measured, measure
 from pcs_annotator.judging.metrics import agreement
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
-from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
+from pcs_annotator.judging.metrics.metrics import Estimate, accuracy_of, estimate_of, exact_interval
 
 MODEL, MAJORITY = "model", "majority of the coders"
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}
@@ -181,6 +181,7 @@ def against_gold(
     )
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
     overall = {name: _estimate(name, found[name], table[:size], len(gold), how) for name in found if ":" not in name}
+    overall["accuracy"] = accuracy_of(found["accuracy"].value, len(gold))
     by_label = {}
     for code, label in enumerate(labels):
         hits, said, true = int(table[code, code]), int(table[code].sum()), int(table[:, code].sum())

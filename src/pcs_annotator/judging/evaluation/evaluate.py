@@ -166,8 +166,8 @@ def cross_validate(
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
     The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
-    `first question only` is the first method on the votes about the unchanged text. If texts were read, only the first
-    method knows what they say, and `votes alone` is the same method without it.
+    `first question only` is the first method on the votes about the unchanged text. If texts were read, only these two
+    know what they say, so that what more questions bought is seen; `votes alone` is the first method without it.
     """
     splits = splits or Splits()
     check_rows(gold, splits.folds)
@@ -175,7 +175,7 @@ def cross_validate(
     found = []
     alone = replace(votes, read=None)
     for place, name in enumerate((names[0], *([] if votes.read is None else [VOTES_ALONE]), *names[1:])):
-        entrant = _entrant(name, names[0], alone if place else votes, gold)
+        entrant = _entrant(name, names[0], alone if place and name != FIRST_QUESTION else votes, gold)
         # the first method labels the run, so its label is the most probable one even if its weights are not learned
         learns = entrant.learns or not place or name in (VOTES_ALONE, FIRST_QUESTION)
         fits = entrant.cross_fits(gold, splits)

@@ -50,8 +50,8 @@ def about_intervals(resamples: int) -> str:
     """Return what the intervals are about, for the notes of a table."""
     return (
         "95 % intervals are about this way of learning from as many gold rows, judged on new rows like these: from "
-        f"{resamples} resamples of the rows, {WIDENING:g} times as wide because other gold rows would also have "
-        "learned other weights."
+        f"{resamples} resamples of the rows (of accuracy, normal), {WIDENING:g} times as wide because other gold rows "
+        "would also have learned other weights; of accuracy never narrower than the exact one."
     )
 
 
@@ -180,6 +180,7 @@ def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, metri
     least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
     least["auroc_confidence"] = least_confidence(measured["accuracy"].value, rows)
     found = {name: metrics.estimate_of(*one, rows, least[name]) for name, one in measured.items()}
+    found["accuracy"] = metrics.accuracy_of(min(measured["accuracy"].value, 1.0), rows)
     return {name: estimate for name, estimate in found.items() if estimate is not None}
 
 

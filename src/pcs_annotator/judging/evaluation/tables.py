@@ -39,7 +39,8 @@ HELD_OUT = (
 
 ABOUT_INTERVALS = (
     f"Brackets: 95 % intervals from resampled rows, {WIDENING:g} times as wide because other gold rows would also have "
-    "learned other weights; those of a label's precision and recall are exact (Clopper–Pearson)."
+    "learned other weights; those of a label's precision and recall are exact (Clopper–Pearson), "
+    "and accuracy's is never narrower."
 )
 ABOUT_PAIRS = (
     f"Brackets: 95 % intervals from resampled rows; those of the model are {WIDENING:g} times as wide, because other "

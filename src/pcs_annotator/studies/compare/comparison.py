@@ -17,6 +17,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.evaluation.evaluate import Contender, PairFigures, compare_pair
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
+from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.metrics.agreement import Agreement, cohens_kappa
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.runs.files.config import config_to_dict
@@ -97,7 +98,7 @@ class Comparison(Frame):
     # a label
     table: Integers
     kappa: Agreement  # Cohen's κ between the two, on rows that both have labelled
-    examples: Sequence[DifferingRow]  # the rows on which they differ, those first on which both are sure
+    examples: Sequence[DifferingRow]  # the rows to which they give different labels, those first on which both are sure
     gold_rows: int  # how many rows have gold, in either folder
     contradictory: Sequence[str]  # IDs of rows with other gold labels in the other folder; they do not count
     figures: PairFigures | None  # held-out figures of both, and paired tests; None with too little gold
@@ -118,11 +119,16 @@ class Comparison(Frame):
 
     @property
     def differing(self) -> int:
-        """On how many rows the labels differ."""
+        """On how many rows the labels differ; a missing label is not another label."""
         return len(self.examples)
 
+    @property
+    def labelled(self) -> int:
+        """How many rows have a label in both."""
+        return int(self.table[:-1, :-1].sum())
+
     def _about(self) -> str:
-        return f"{self.a.name} and {self.b.name}, {self.differing:,} of {counted(self.rows, 'row')} differ"
+        return f"{self.a.name} and {self.b.name}, {self.differing:,} of {counted(self.labelled, 'row')} differ"
 
     def _columns(self) -> Columns:
         rows = list(zip(self.matched.first, self.matched.second, strict=True))
@@ -157,9 +163,19 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
     texts = {item.id: item.text for item in a.result.dataset.items}
     once = counted_once(votes, gold, [texts[name] for name in ids])
-    copies = [f"{flag.detail}." for flag in about_copies(once, votes)]
-    judged = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
-    figures, why = _figures([a, b], [votes, others], judged, splitting)
+    asked = np.logical_and(*((one.codes != NOT_ASKED).any(axis=(1, 2, 3)) for one in (votes, others)))
+    known = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
+    judged = np.where(asked, known, UNLABELLED).astype(CODE)
+    more = [f"{flag.detail}." for flag in about_copies(once, votes)]
+    if count := int(((gold != UNLABELLED) & ~asked).sum()):
+        more.append(f"{counted(count, 'gold row')} that only one of the two was asked about count for neither.")
+    sides = [_contender(*one, known, splitting.seed) for one in ((a, votes), (b, others))]
+    figures, why = _figures(sides, judged, splitting)
+    more += [
+        f"{side.name} also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
+        for side, one in zip((a, b), sides, strict=True)
+        if side.result.model.text is not None and one.votes.read is None and figures is not None
+    ]
     truth_of = {name: None if code < 0 else labels[code] for name, code in zip(ids, gold.tolist(), strict=True)}
     return Comparison(
         a=a,
@@ -175,7 +191,7 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
         no_figures=why,
         costs=(cost_of(a.run, votes), cost_of(b.run, others)),
         settings=_settings(a.result, b.result),
-        notes=[*_notes(a, b, matched, contradictory), *copies],
+        notes=[*_notes(a, b, matched, contradictory), *more],
     )
 
 
@@ -220,11 +236,15 @@ def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
     return np.array([codes[side.result.outcomes[row].leaf] for row in rows], dtype=CODE)
 
 
-def _figures(
-    sides: Sequence[Side], votes: Sequence[Votes], gold: Codes, splitting: Splitting
-) -> tuple[PairFigures | None, str]:
-    learn = [side.result.config.learn for side in sides]
-    contenders = [Contender(one, how.optimiser, how.calibration) for one, how in zip(votes, learn, strict=True)]
+def _contender(side: Side, votes: Votes, gold: Codes, seed: int) -> Contender:
+    """Return the votes of a side as its model sees them: with what the texts say, if it reads them."""
+    learn, model = side.result.config.learn, side.result.model
+    if model.text is not None:
+        votes = read_texts(votes, gold, seed)[0]
+    return Contender(model.shape.mixing(votes, gold).placed(votes), learn.optimiser, learn.calibration)
+
+
+def _figures(contenders: Sequence[Contender], gold: Codes, splitting: Splitting) -> tuple[PairFigures | None, str]:
     if (gold == UNLABELLED).all():
         return None, "no compared row has a gold label"
     try:
@@ -236,7 +256,7 @@ def _figures(
 def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[DifferingRow]:
     rows = zip(matched.first, matched.second, gold, strict=True)
     found = [DifferingRow((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
-    differing = [one for one in found if one.outcomes[0].leaf != one.outcomes[1].leaf]
+    differing = [one for one in found if len({each.leaf for each in one.outcomes} - {None}) > 1]
     return sorted(differing, key=lambda one: -one.certainty)
 
 

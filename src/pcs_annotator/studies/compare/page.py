@@ -90,9 +90,11 @@ def _auroc(found: comparison.Comparison) -> list[str]:
 
 
 def _agreement(found: comparison.Comparison) -> str:
-    share = percent(found.differing, found.rows)
+    share, missing = percent(found.differing, found.labelled), found.rows - found.labelled
     kappa = "" if found.kappa.value is None else f"; Cohen's κ = {number(found.kappa.value)}"
-    return f"They give different labels to {found.differing:,} of {counted(found.rows, 'row')} ({share}{kappa})."
+    more = f"; {counted(missing, 'more row has', 'more rows have')} no label in one of them or both" if missing else ""
+    rows = counted(found.labelled, "row")
+    return f"They give different labels to {found.differing:,} of {rows} ({share}{kappa}){more}."
 
 
 def about_cost(ours: comparison.SideCost, theirs: comparison.SideCost) -> str:
@@ -140,7 +142,7 @@ def _header(found: comparison.Comparison) -> Markup:
     sides = tag("ul", *(_side(name, side) for name, side in zip(NAMES, found.sides, strict=True)), class_="sides")
     figures = [
         b.KeyFigure(count(found.rows), "rows compared", f"{counted(found.gold_rows, 'gold row')} among them"),
-        b.KeyFigure(percent(found.differing, found.rows), "different labels", counted(found.differing, "row")),
+        b.KeyFigure(percent(found.differing, found.labelled), "different labels", counted(found.differing, "row")),
     ]
     if found.figures is not None:
         for name, one in zip(NAMES, found.figures.figures, strict=True):
@@ -208,8 +210,8 @@ def _difference(test: BootstrapTest | None) -> b.Row:
 
 def _labels(found: comparison.Comparison) -> b.Section:
     agreed = b.text(
-        f"Rows by the label of A (down) and of B (across). On {count(found.rows - found.differing)} of "
-        f"{counted(found.rows, 'row')} both say the same."
+        f"Rows by the label of A (down) and of B (across). On {count(found.labelled - found.differing)} of "
+        f"{counted(found.labelled, 'row')} with two labels both say the same."
     )
     some_empty = found.table[-1].any() or found.table[:, -1].any()
     names = [*found.labels, *(["no label"] if some_empty else [])]
@@ -326,7 +328,7 @@ def _shown(found: comparison.Comparison) -> list[comparison.DifferingRow]:
 
 def _which(found: comparison.Comparison, shown: int) -> str:
     if not found.differing:
-        return "None: both give the same label to every row."
+        return "None: no row has two different labels."
     order = "Those on which both are sure come first. Open a row to see the votes of both."
     if shown == found.differing:
         return f"All {counted(shown, 'row')}. {order}"
