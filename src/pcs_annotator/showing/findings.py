@@ -218,10 +218,7 @@ def _told_by_the_text(facts: Facts) -> Iterator[Flag]:
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:
-    """Yield that answers tell labels apart no better than guesses would, by the held-out class AUROC.
-
-    Labels may be right all the same where a model of the texts joins the answers.
-    """
+    """Yield that answers tell labels apart no better than guesses; texts may make the labels right all the same."""
     if not facts.learned.figures:
         return
     auroc, read = facts.learned.figures[0].auroc, facts.learned.model.text is not None

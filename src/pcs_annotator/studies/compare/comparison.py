@@ -165,12 +165,11 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     once = counted_once(votes, gold, [texts[name] for name in ids])
     asked = np.logical_and(*((one.codes != NOT_ASKED).any(axis=(1, 2, 3)) for one in (votes, others)))
     known = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
-    judged = np.where(asked, known, UNLABELLED).astype(CODE)
     more = [f"{flag.detail}." for flag in about_copies(once, votes)]
     if count := int(((gold != UNLABELLED) & ~asked).sum()):
         more.append(f"{counted(count, 'gold row')} that only one of the two was asked about count for neither.")
     sides = [_contender(*one, known, splitting.seed) for one in ((a, votes), (b, others))]
-    figures, why = _figures(sides, judged, splitting)
+    figures, why = _figures(sides, np.where(asked, known, UNLABELLED).astype(CODE), splitting)
     more += [
         f"{side.name} also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
         for side, one in zip((a, b), sides, strict=True)

@@ -93,8 +93,9 @@ def _agreement(found: comparison.Comparison) -> str:
     share, missing = percent(found.differing, found.labelled), found.rows - found.labelled
     kappa = "" if found.kappa.value is None else f"; Cohen's κ = {number(found.kappa.value)}"
     more = f"; {counted(missing, 'more row has', 'more rows have')} no label in one of them or both" if missing else ""
-    rows = counted(found.labelled, "row")
-    return f"They give different labels to {found.differing:,} of {rows} ({share}{kappa}){more}."
+    return (
+        f"They give different labels to {found.differing:,} of {counted(found.labelled, 'row')} ({share}{kappa}){more}."
+    )
 
 
 def about_cost(ours: comparison.SideCost, theirs: comparison.SideCost) -> str:
