@@ -331,4 +331,3 @@ def test_a_run_has_one_accuracy_with_one_interval() -> None:
     found = learn(votes, gold, LearnSettings(resamples=20))
     assert found.against_gold is not None
     assert found.figures[0].accuracy == found.against_gold.figures["accuracy"]
-    assert found.figures[0].accuracy.value == np.trace(found.against_gold.table) / 60

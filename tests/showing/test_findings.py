@@ -218,6 +218,7 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
     ]
     assert list(would_help(facts)) == [("would help", f"{lines[0]} (a forecast; 5 more with --details)")]
     assert not {*answer_findings(facts)} & {*lines}
+    assert facts.learned.model.certificate is not None
     certificate = replace(facts.learned.model.certificate, rows_needed=RowsNeeded(100, 150))
     small = replace(facts.learned, model=replace(facts.learned.model, certificate=certificate))
     said = [flag.detail for flag in what_to_look_at(replace(facts, learned=small)) if flag.kind == "would help"]

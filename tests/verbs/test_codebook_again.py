@@ -127,9 +127,7 @@ def test_a_variable_that_is_another_now_is_refused_before_any_call(capsys: pytes
 
 def test_a_classifier_is_of_one_variable() -> None:
     assert main(["run", "data.csv", "-q"]) == 0
-    said = re.escape("runs/data is a codebook, and a classifier is about one variable: use from_run(")
-    with pytest.raises(
-        ConfigError, match=said + r"'runs/data/topic'\), or load_run\('runs/data'\) to label texts with all"
-    ):
+    said = re.escape("runs/data is a codebook: use load_run, or from_run(")
+    with pytest.raises(ConfigError, match=said + r"'runs/data/topic'\) for one variable"):
         PCSClassifier.from_run("runs/data")
     assert PCSClassifier.from_run("runs/data/topic").get_params()["task"].labels == ("economy", "health")

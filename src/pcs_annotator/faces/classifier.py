@@ -79,8 +79,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
         calibrated_: Whether `predict_proba` gives calibrated probabilities, which takes 50 gold rows. From 10 on it
             gives rough ones, shrunk towards chance, with fewer raw scores.
-        shares_: The share of each class among gold rows: what `predict_proba` returns for a text without votes.
-        fallback_: What `predict` returns for a text without votes: the class with most gold rows, the first if tied.
+        shares_: The share of each class among gold rows, which `predict_proba` returns for a text without votes.
+        fallback_: The class with most gold rows, the first if tied, which `predict` returns for such a text.
 
     Examples:
         >>> PCSClassifier("Is it about sports?", ["scripted:hash"], relations=["original"])
@@ -121,13 +121,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def from_run(cls, folder: str | Path, **parameters: Any) -> Self:
         """Return a classifier that asks as a run did, with the run's ledger: no answer of the run is paid for again.
 
-        Args:
-            folder: The run folder.
-            parameters: Arguments of the constructor that take the place of the run's, such as `optimiser`.
+        `parameters` are arguments of the constructor that take the place of the run's, such as `optimiser`.
         """
         if parts := variables_in(RunFolder(Path(folder))):
-            use = f"use from_run({str(next(iter(parts.values())))!r}), or load_run({str(folder)!r}) to label"
-            raise ConfigError(f"{folder} is a codebook, and a classifier is about one variable: {use} texts with all")
+            one = str(next(iter(parts.values())))
+            raise ConfigError(f"{folder} is a codebook: use load_run, or from_run({one!r}) for one variable")
         recorded = Run.open(Path(folder))
         config, learn = recorded.config, recorded.config.learn
         given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}

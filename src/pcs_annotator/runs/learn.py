@@ -172,9 +172,9 @@ def learn(
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
         agreement = _agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings)
-        if figures and (found := agreement.get("against_gold")):  # a run has one accuracy: that of its confusion matrix
-            first = {**figures[0].figures, "accuracy": found.figures["accuracy"]}
-            figures = [figures[0]._replace(figures=first), *figures[1:]]
+        if figures and (found := agreement.get("against_gold")) and "accuracy" in found.figures:
+            # A run has one accuracy: that of fits for which nothing was chosen by the row's own gold.
+            agreement["against_gold"] = replace(found, figures={**found.figures, "accuracy": figures[0].accuracy})
         by_group = None
         if trial is not None and settings.by:
             seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
@@ -387,10 +387,7 @@ def fit_for_classifier(
     max_error: float | None = None,
     text: bool = True,
 ) -> Model:
-    """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
-
-    Copies of a text count once, as in `learn`.
-    """
+    """Learn weights, and with enough gold a calibrator and a promise; copies of a text count once, as in `learn`."""
     promise = None if max_error is None else Promise(max_error=max_error)
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__, text=text)
     codes = gold_codes(votes, gold)
