@@ -324,10 +324,3 @@ def test_quality_is_that_of_gold_rows_with_a_label_and_rows_that_no_model_answer
     assert (certificate.gold_rows, certificate.assumed_rows, found.model.gold_rows) == (100, 100, 120)
     assert "100 gold rows in 2 folds" in certificate.split
     assert "not drawn at random" not in certificate.split
-
-
-def test_a_run_has_one_accuracy_with_one_interval() -> None:
-    votes, gold = simulated_votes([0.6, 0.5, 0.5], items=60)
-    found = learn(votes, gold, LearnSettings(resamples=20))
-    assert found.against_gold is not None
-    assert found.figures[0].accuracy == found.against_gold.figures["accuracy"]

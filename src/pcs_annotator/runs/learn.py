@@ -171,10 +171,6 @@ def learn(
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
-        agreement = _agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings)
-        if figures and (found := agreement.get("against_gold")) and "accuracy" in found.figures:
-            # A run has one accuracy: that of fits for which nothing was chosen by the row's own gold.
-            agreement["against_gold"] = replace(found, figures={**found.figures, "accuracy": figures[0].accuracy})
         by_group = None
         if trial is not None and settings.by:
             seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
@@ -190,7 +186,7 @@ def learn(
             alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **agreement,
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
 
 
