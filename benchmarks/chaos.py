@@ -160,6 +160,8 @@ class Crew:
         """Note an exit code that no signal of ours explains."""
         said = process.communicate(timeout=LAST_RUN_SECONDS)[1]
         allowed = allowed | {2} if process.pid in self._small else allowed
+        if "interrupted;" in said:  # another signal came while the process ended, after all was kept
+            allowed = allowed | {-one for one in STOPS}
         if process.returncode not in allowed or "Traceback" in said:
             self._campaign.odd_exits.append(f"exit {process.returncode}: {said.strip()[-300:]}")
 
@@ -276,6 +278,8 @@ def campaigns(count: int, first: int) -> Iterator[Campaign]:
 
 def main(count: int = 100, first: int = 1) -> int:
     """Run campaigns, print a table, and return 1 if anything was lost, mixed up or paid for twice."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup … &` would have all processes ignore them
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     done: list[Campaign] = []
     columns = ("seed", "processes", "signals", "rows lost", "labels differ", "paid twice", "excused", "")
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")

@@ -103,6 +103,15 @@ def test_a_task_that_is_cancelled_while_its_deadline_ends_it_is_cancelled() -> N
         asyncio.run(late())
 
 
+def test_what_was_sent_late_because_the_process_stalled_is_waited_for() -> None:
+    async def stalled() -> None:
+        with deadline(0.05):
+            time.sleep(0.08)  # noqa: ASYNC251  # the stall
+            await asyncio.sleep(0.2)  # the answer
+
+    asyncio.run(stalled())
+
+
 def test_what_arrived_while_the_process_was_frozen_is_read_before_the_deadline_counts() -> None:
     """With `asyncio.timeout` this fails: what was read is thrown away."""
 

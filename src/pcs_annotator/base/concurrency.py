@@ -13,6 +13,7 @@ from pcs_annotator.base.stopping import STOPPED
 T = TypeVar("T")
 
 LONGEST_GRACE = 1.0
+STALL = 0.01  # seconds by which a timer of a loop that is only busy may be late
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -128,7 +129,8 @@ class deadline:
 
     def _read_first(self) -> None:
         late = self._loop.time() - self._due
-        self._timer = self._loop.call_later(min(late, LONGEST_GRACE), self._expire)
+        # After a stall, what was sent late has not been waited for at all, and may just be on its way.
+        self._timer = self._loop.call_later(LONGEST_GRACE if late > STALL else late, self._expire)
 
     def _expire(self) -> None:
         self._expired = True

@@ -45,7 +45,7 @@ def test_a_signal_lets_requests_finish(stub_folder: Path, stub: StubProcess) -> 
         assert service.process.wait(timeout=30) == 0
         assert service.process.stderr is not None
         log = service.process.stderr.read()
-    (found,) = read_status(RunFolder(stub_folder))
+    (found,) = [one for one in read_status(RunFolder(stub_folder)) if one["command"] == "serve"]
     assert (found["command"], found["state"], found["rows"], found["calls"]) == ("serve", "finished", 1, 1)
     assert log.endswith("stopped; all answers are kept\n")
     assert "POST /v1/classify 200" in log
