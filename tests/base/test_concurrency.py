@@ -106,7 +106,7 @@ def test_a_task_that_is_cancelled_while_its_deadline_ends_it_is_cancelled() -> N
 def test_what_was_sent_late_because_the_process_stalled_is_waited_for() -> None:
     async def stalled() -> None:
         with deadline(0.05):
-            time.sleep(0.08)  # noqa: ASYNC251  # the stall
+            time.sleep(0.08)  # the stall
             await asyncio.sleep(0.2)  # the answer
 
     asyncio.run(stalled())
