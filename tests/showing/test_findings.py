@@ -216,7 +216,10 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
         "a is right on 70 % of gold rows, all models on 60 %: pcs compare RUN :model=a",
         "forecasts from the same 50 gold rows, looked at several times, and not promises",
     ]
-    assert list(would_help(facts)) == [("would help", f"{lines[0]} (a forecast; 5 more with --details)")]
+    assert list(would_help(facts, "runs/a")) == [
+        ("would help", f"{lines[0].replace('RUN', 'runs/a')} (a forecast; 5 more with --details)")
+    ]
+    assert "pcs fit votes.csv --sets" in str(list(would_help(facts, "votes.csv", ("pcs finish", "pcs run"))))
     assert not {*answer_findings(facts)} & {*lines}
     assert facts.learned.model.certificate is not None
     certificate = replace(facts.learned.model.certificate, rows_needed=RowsNeeded(100, 150))

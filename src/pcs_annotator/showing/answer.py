@@ -45,7 +45,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             labelled(counts),
             quality(learned, counts),
             usable(learned.model, counts),
-            *would_help(result.facts),
+            *would_help(result.facts, quote(str(folder.path))),
             *look_at([*unanswered(result.tally.failed), *found, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
@@ -67,9 +67,14 @@ def findings(facts: Facts) -> list[str]:
     return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in {*said, "would help"}]
 
 
-def would_help(facts: Facts) -> Iterator[Line]:
-    """Yield what would help most if hardly any label is accepted; an answer has no room for the others."""
-    best, *others = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"] or [""]
+def would_help(facts: Facts, place: str, left_out: tuple[str, ...] = ()) -> Iterator[Line]:
+    """Yield what would help most if hardly any label is accepted; an answer has no room for the others.
+
+    `place` is the run folder or table that commands name, and commands that are `left_out` cannot be given for it.
+    """
+    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
+    best, *others = [one for one in lines if not any(command in one for command in left_out)] or [""]
+    best = best.replace(" RUN", f" {place}")
     if best:
         more = f"; {len(others) - 1} more with --details" if len(others) > 1 else ""
         yield "would help", f"{best} (a forecast{more})"
@@ -92,7 +97,10 @@ def labelled(counts: Counts) -> Line:
     """Return how many rows got which label, and how many got none."""
     most = Counter(counts.labels).most_common()
     shown = LABELS_SHOWN if all(len(label) <= LONGEST_LABEL for label in counts.labels) else LONG_LABELS_SHOWN
-    named = [f"{count(rows)} {label_name(label, LONGEST_LABEL)}" for label, rows in most[:shown]]
+    named = [
+        f"{count(rows)} {'× ' if label[:1].isdigit() else ''}{label_name(label, LONGEST_LABEL)}"
+        for label, rows in most[:shown]
+    ]
     if rest := most[shown:]:
         named.append(f"{count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')}")
     said = [f"{counted(counts.rows, 'row')}: {', '.join(named) or 'none has a label'}"]
@@ -155,7 +163,8 @@ def cost(calls: int, known: int, bills: Sequence[Bill]) -> Line:
     reused = f", {counted(known, 'answer')} from the ledger" if known else ""
     cost = total_cost([bill.usd for bill in bills])
     spent = f"; {cost}{'' if cost == PRICE_UNKNOWN else ' so far'}" if bills else ""
-    return "cost", f"{counted(calls, 'call')}{reused}{spent}"
+    made = calls or (0 if known else sum(bill.calls for bill in bills))  # of the folder, if nothing was asked now
+    return "cost", f"{counted(made, 'call')}{reused}{spent}"
 
 
 def next_step(result: RunResult) -> str:

@@ -292,7 +292,7 @@ def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Itera
     if merged > now:
         labels = f"{' and '.join(map(repr, found.merge))} (confused {found.confused:,} times)"
         yield merged / rows, f"{merged:,} of {rows:,} rows with one label for {labels}: pcs run DATA --labels … again"
-    if found.in_sets:
+    if found.in_sets and facts.learned.model.sets is None:
         said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
         yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
     if found.by_people < whole:

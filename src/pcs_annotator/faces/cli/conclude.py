@@ -110,7 +110,7 @@ def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
     if found.cost:
         lines.append(("cost", f"about {found.cost:,.2f}, for expert and people"))
     if found.left:
-        lines.append(("time", f"about {found.hours:.1f} hours, at {found.seconds:.0f} seconds a row"))
+        lines.append(("time", f"about {max(found.hours, 0.1):.1f} hours, at {found.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Finish"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
     if found.out is not None:

@@ -118,7 +118,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
                 answer.labelled(counts),
                 answer.quality(fitted.learned, counts),
                 answer.usable(fitted.learned.model, counts),
-                *answer.would_help(fitted.facts),
+                *answer.would_help(fitted.facts, quote(str(files.table)), ("pcs finish", "pcs review", "pcs run")),
                 *answer.look_at([*found, *notes]),
                 *labels,
                 ("files", str(files.model)),

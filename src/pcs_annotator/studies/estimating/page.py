@@ -77,7 +77,8 @@ def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
 
 def _differences_told(found: Estimated) -> str:
     told, _ = told_apart(found.differences)
-    return f"{len(told)} of {counted(len(found.differences), 'difference')} have a 95 % interval without 0"
+    have = counted(len(found.differences), "difference has", "differences have")
+    return f"{len(told)} of {have} a 95 % interval without 0"
 
 
 def _excludes_zero(line: Line) -> bool:
