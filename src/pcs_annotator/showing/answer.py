@@ -83,7 +83,7 @@ def would_help(facts: Facts, place: str, left_out: tuple[str, ...] = ()) -> Iter
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
     """Yield how many questions no model answered, why, and what to do."""
     for reason, times in sorted(failed.items(), key=lambda pair: -pair[1]):
-        again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
+        again = RAISE_LIMIT if reason == "budget reached" else "the same command asks again"
         yield f"{counted(times, 'question')} unanswered: {reason}; {again}"
 
 

@@ -16,7 +16,7 @@ from tests.stub.process import StubProcess, stub_process
 pytestmark = pytest.mark.system
 
 KEPT = "; answers are kept: try other models or wording"
-AGAIN = "1 question unanswered: no answer; the same command asks them again (7 retries: 7 server errors)"
+AGAIN = "1 question unanswered: no answer; the same command asks again (7 retries: 7 server errors)"
 HIGHER = "4 questions unanswered: budget reached; to ask them, run again with a higher --budget, "
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold, among_coders
+from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
 from pcs_annotator.judging.evaluation.tables import (
     ABOUT_F1,
     NO_LABEL,
@@ -47,6 +48,15 @@ def test_rows_without_a_label_have_a_line_and_a_note() -> None:
     results, _, confusion = agreement_tables(found(("a", "b"), silent=7))
     assert confusion.rows[2][0] == NO_LABEL
     assert any("7 rows without a label count as wrong" in note for note in results.notes)
+
+
+def test_numbers_have_neither_kappa_nor_a_confusion_matrix_and_rows_without_one_are_left_out() -> None:
+    labels, gold = tuple(map(str, range(11))), np.arange(60, dtype=np.int8) % 11
+    given = np.where(np.arange(60) < 7, -1, gold).astype(np.int8)
+    (results,) = agreement_tables(numbers_against_gold(given, gold, labels, FEW))
+    assert results.title == "Labels against gold on 53 held-out rows"
+    assert results.notes[-1] == "Rows without a number, which are left out: 7."
+    assert not any("κ" in note for note in results.notes)
 
 
 def test_a_rare_label_has_a_note_instead_of_an_f1() -> None:

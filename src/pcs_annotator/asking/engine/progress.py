@@ -44,10 +44,10 @@ class Tally:
     not_applicable: Counter[str] = field(default_factory=Counter)  # rewrites that a text does not allow, empty texts
     rejected: Counter[str] = field(default_factory=Counter)  # rewrites that a check rejected
     unreadable: Counter[str] = field(default_factory=Counter)  # answers without a usable label
-    failed: Counter[str] = field(default_factory=Counter)  # questions without an answer; the next run asks them again
+    failed: Counter[str] = field(default_factory=Counter)  # questions without an answer; the next run asks again
     cut: Counter[str] = field(default_factory=Counter)  # annotator → texts that its model's context has no room for
     graded: int = 0  # votes with the probability of every label
-    refused: int = 0  # questions and rewrites that a server will not answer; the next run asks them again
+    refused: int = 0  # questions and rewrites that a server will not answer; the next run asks again
     bounded: int = 0  # graded votes in which a label that the server did not list may have more than 1 %
     hard: Counter[str] = field(default_factory=Counter)  # votes that were to be graded and are not
 

@@ -31,6 +31,6 @@ def command(folder: Path, watch: bool) -> ExitCode:
                 click.clear()  # does nothing unless it is a terminal
             options.tell({"jobs": jobs}, *(line for job in jobs for line in status_lines(job)))
         if not (watch and running):
-            ended = all(job["state"] in ("running", "finished") for job in jobs)
+            ended = running or all(job["state"] in ("running", "finished") for job in jobs)
             return ExitCode.DONE if ended else ExitCode.UNLABELLED
         time.sleep(EVERY)

@@ -68,21 +68,19 @@ LOWER_IS_BETTER = {"ece_score", "ece_confidence", "brier", "aurc", "review_share
 
 
 def agreement_tables(found: AgainstGold) -> list[ResultTable]:
-    """Return figures over all labels, figures per label, and the confusion matrix."""
+    """Return figures over all labels, figures per label, and the confusion matrix; of numbers only the first."""
     figures = [[TITLES[name], cell_of(one), one.n] for name, one in found.figures.items()]
-    missing = int(found.table[-1].sum())
+    missing, numbers = int(found.table[-1].sum()), not found.by_label
     left_out = f"{missing:,} rows without a label count as wrong; κ and α leave them out."
-    return [
-        ResultTable(
-            name="agreement",
-            title=f"Labels against gold on {found.n:,} held-out rows",
-            columns=("Figure", "Value", "n"),
-            rows=figures,
-            notes=[HELD_OUT, ABOUT_INTERVALS, ABOUT_KAPPA, *([left_out] if missing else [])],
-        ),
-        _by_label(found),
-        _confusion(found),
-    ]
+    left_out = f"Rows without a number, which are left out: {missing:,}." if numbers else left_out
+    overall = ResultTable(
+        name="agreement",
+        title=f"Labels against gold on {found.n - (missing if numbers else 0):,} held-out rows",
+        columns=("Figure", "Value", "n"),
+        rows=figures,
+        notes=[HELD_OUT, ABOUT_INTERVALS, *([] if numbers else [ABOUT_KAPPA]), *([left_out] if missing else [])],
+    )
+    return [overall] if numbers else [overall, _by_label(found), _confusion(found)]
 
 
 def _by_label(found: AgainstGold) -> ResultTable:
