@@ -138,7 +138,7 @@ def _make_fixed_part(
     else:
         # an instruction that shows tags would contradict an answer without them
         instruction = _LABEL_TAG.sub("", instruction)
-        wanted = answer.wanted if isinstance(answer, OtherAnswer) else phrases.bare
+        wanted = answer.wanted if isinstance(answer, OtherAnswer) else _last_word(phrases, answer)
     instruction = sendable(instruction.strip())
     asked = (phrases.role, instruction, f"{phrases.labels}\n{menu}", sendable(wanted), phrases.data)
     return _FixedPart("\n\n".join(asked), instruction, menu, around.fenced, _last_word(around, answer))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
@@ -79,6 +79,11 @@ def elicitation_of(kind: str) -> Elicitation:
     found: Any = elicitations.create(f"{kind[0]}s-top-k" if several else kind)
     made: Elicitation = replace(found, k=k) if several else found
     return made
+
+
+def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
+    """Return a question like the one for a plain label, but with another form of answer, as in `OtherAnswer`."""
+    return build_messages(task, text, style=style, answer=OtherAnswer(wanted, last))
 
 
 def followed_up(question: Messages, answer: str, asked: str) -> Messages:

@@ -13,7 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation, followed_up
+from pcs_annotator.asking.annotators.elicitations.base import (
+    Elicitation,
+    Messages,
+    Stated,
+    elicitation,
+    followed_up,
+    opening,
+)
 from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
@@ -286,7 +293,7 @@ class Linguistic(Elicitation):
             f"{', '.join(PHRASES)}. Write only these lines:\nGuess: <label>\nConfidence: <phrase>"
         )
         last = "Answer with these two lines and nothing else."
-        return build_messages(task, text, style=self.style, answer=OtherAnswer(wanted, last))
+        return opening(task, text, wanted=wanted, last=last, style=self.style)
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""
