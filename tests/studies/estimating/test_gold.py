@@ -61,7 +61,7 @@ def test_the_next_command_draws_no_more_rows_than_are_left(
     folder = make_run(tmp_path, gold_rows=60, rows=100)
     assert main(["gold", str(folder), *goal]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "60 rows have gold. Numbers are totals, these among them; 40 more rows can be drawn." in shown
+    assert "60 rows have gold. Numbers are totals, with the gold rows at hand; 40 more rows can be drawn." in shown
     following = re.search(r"next pcs (gold .* --n \d+)", shown)
     assert following is None or main(following[1].split()) == 0
 

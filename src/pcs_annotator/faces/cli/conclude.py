@@ -124,11 +124,11 @@ def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
     ways = [*dict.fromkeys(way for ways in found.needed.values() for way in ways)]
     has = counted(found.gold_rows, "row has", "rows have")
     notes = [f"The share of {label_name(found.of)} is about {100 * found.share:.1f} %; {has} gold."]
-    notes.append(f"Numbers are totals, these among them; {counted(found.left, 'more row')} can be drawn.")
-    if any(n is None for ways in found.needed.values() for n in ways.values()):
-        notes.append("too many: more rows than there are, or thousands.")
     if found.assumed is not None:
         notes.append(f"That is too little: {percent(found.assumed, 1)} of labels are assumed to be right (--accuracy).")
+    notes.append(f"Numbers are totals, with the gold rows at hand; {counted(found.left, 'more row')} can be drawn.")
+    if any(n is None for ways in found.needed.values() for n in ways.values()):
+        notes.append("too many: more rows than there are, or thousands.")
     if found.in_all is not None:
         notes.append(f"finish: people label about {found.in_all:,} rows in all, gold rows among them.")
     if found.now is not None and found.now != found.in_all:
