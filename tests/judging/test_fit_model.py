@@ -10,7 +10,14 @@ import pytest
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, run_trial, unseen_labels
+from pcs_annotator.judging.fit_model import (
+    Learning,
+    chosen_optimiser,
+    fit_model,
+    labelled_rows,
+    run_trial,
+    unseen_labels,
+)
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -298,7 +305,8 @@ def test_labels_of_gold_rows_come_from_fits_that_did_not_see_them_and_others_fro
     distinct = np.arange(60) != 7
     model, trial = fit_model(votes, truth, Learning(), distinct=distinct)
     assert trial is not None
-    found = unseen_labels(votes, truth, distinct, model, trial)
+    gold_rows, _ = labelled_rows(votes.take(distinct), truth[distinct])
+    found = unseen_labels(votes, distinct, model, gold_rows, trial.judged.best)
     assert (found[[5, 7, 50]] == UNLABELLED).all()
     assert [*trial.ids] == sorted(name for row, name in enumerate(votes.ids[:40]) if row not in (5, 7))
     held_out = {name: trial.labels[best] for name, best in zip(trial.ids, trial.judged.best, strict=True)}

@@ -235,15 +235,14 @@ def run_trial(  # what is known about the rows, one argument each
     return Trial(gold, scores, probabilities, votes.labels, shape, ids=votes.ids)
 
 
-def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial: Trial) -> Codes:
+def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, held_out: Codes) -> Codes:
     """Return for every row the label that it gets if its own gold has no part in it; negative where it has none.
 
-    Gold rows have it from the trial, which was run on the distinct ones; others from the model. Copies have none.
+    `held_out` are the labels of gold rows by fits that did not see them; others have the model's. Copies have none.
     """
     found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
-    rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
-    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=CODE)
-    found[positions_of(rows.ids, votes.ids, "item")] = codes[trial.judged.best]
+    codes = np.array(positions_of(gold_rows.labels, votes.labels, "label"), dtype=CODE)
+    found[positions_of(gold_rows.ids, votes.ids, "item")] = codes[held_out]
     return found
 
 

@@ -26,11 +26,11 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references, scored_run
 from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
-from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -169,17 +169,18 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random & ~votes.silent & (True if assumed is None else assumed)).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
-        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
-        unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
-        by_group = None
-        if trial is not None and settings.by:
-            seen, groups = votes.take(once.distinct), votes.groups or [NO_GROUP] * len(votes)
-            gold_rows, _ = labelled_rows(seen, codes[once.distinct])
-            by_group = figures_by_group(settings.by, groups, votes, gold_rows, model, trial)
+        gold_rows, truth = labelled_rows(votes.take(once.distinct), codes[once.distinct])
+        quality = _quality(gold_rows, truth, settings, how.shape, trial)
+        unseen = by_group = None
+        if quality.labels is not None:
+            unseen = unseen_labels(votes, once.distinct, model, gold_rows, quality.labels)
+        if trial is not None and quality.labels is not None and settings.by:
+            groups, right = votes.groups or [NO_GROUP] * len(votes), quality.labels == truth
+            by_group = figures_by_group(settings.by, groups, votes, gold_rows, model, trial, right=right)
         return Learned(
             model=model,
-            figures=figures,
-            no_figures=no_figures,
+            figures=quality.figures,
+            no_figures=quality.no_figures,
             trial=trial,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
@@ -238,19 +239,28 @@ def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
         yield Flag("gold contradictory", f"{detail}; correct them")
 
 
-def _figures(votes: Votes, codes: Codes, settings: LearnSettings, kind: str) -> tuple[Sequence[MethodFigures], str]:
+class _Quality(NamedTuple):
+    """How good labels of gold rows are that the row's own gold had no part in; all figures are of these labels."""
+
+    figures: Sequence[MethodFigures] = ()
+    no_figures: str = ""  # why there are none
+    labels: Codes | None = None  # of the gold rows; None when there was too little gold
+
+
+def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelShape, trial: Trial | None) -> _Quality:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
-    if kind == "number":
-        return (), NUMBERS_HAVE_ERRORS
-    rows, truth = labelled_rows(votes, codes)
+    if shape.kind == "number":
+        return _Quality((), NUMBERS_HAVE_ERRORS, trial and trial.judged.best)
     # on a scale, what is read beside the votes is also the mean place of all answers, and not of the first alone
-    left_out = (settings.optimiser, *([FIRST_QUESTION] if kind == "scale" else []))
+    left_out = (settings.optimiser, *([FIRST_QUESTION] if shape.kind == "scale" else []))
     methods = [settings.optimiser, *(name for name in references(rows) if name not in left_out)]
     splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     try:
-        return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""
+        figures = cross_validate(rows, truth, methods, splits, resamples=settings.resamples, shape=shape)
     except UndefinedMetric as error:
-        return (), str(error)
+        return _Quality((), str(error), trial and trial.judged.best)
+    scored = scored_run(rows, truth, settings.optimiser, EvaluationOptions(**asdict(splits)), shape)
+    return _Quality(figures, "", scored.best)
 
 
 def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:

@@ -377,7 +377,7 @@ class SplittingSettings(TypedDict, total=False):
     """Settings of `evaluate`, `relation_values` and `compare`: how rows are split and resampled."""
 
     folds: int
-    repeats: int
+    repeats: int | None
     seed: int
     resamples: int
 

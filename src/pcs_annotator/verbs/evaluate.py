@@ -14,12 +14,18 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluation.agreement import Resampling
-from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate, scored_run
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluation.methods import Method, methods_named
 from pcs_annotator.judging.evaluation.numbers import compare_numbers, numbers_table
 from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluation.scored import FIGURES, Splitting, one_thread, refuse_without_gold
+from pcs_annotator.judging.evaluation.scored import (
+    FIGURES,
+    EvaluationOptions,
+    Splitting,
+    one_thread,
+    refuse_without_gold,
+)
 from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
 from pcs_annotator.judging.fit_model import Trial, fit_model, labelled_rows
 from pcs_annotator.judging.metrics.agreement import (
@@ -169,11 +175,14 @@ def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
     Its promise may be made for other groups, or for all rows together.
     """
     recorded = Run.open(path)
-    votes = recorded.votes
+    votes, settings = recorded.votes, recorded.settings
     groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
     refuse_many(by, groups)
-    model, trial, rows = _tried(recorded, recorded.settings)
-    return figures_by_group(by, groups, replace(votes, read=model.read(votes)), rows, model, trial)
+    model, trial, rows = _tried(recorded, settings)
+    how = EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
+    best = scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
+    votes, right = replace(votes, read=model.read(votes)), best == trial.gold
+    return figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
 def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]:
@@ -188,7 +197,8 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]
         )
     if trial is None:
         raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
-    return model, trial, labelled_rows(votes.take(once.distinct), codes[once.distinct])[0]
+    read = replace(votes, read=model.read(votes))
+    return model, trial, labelled_rows(read.take(once.distinct), codes[once.distinct])[0]
 
 
 def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:

@@ -26,14 +26,16 @@ from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import coded
 
 
-def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
+def test_labels_are_those_of_the_mean_over_splits_and_other_figures_are_means() -> None:
     votes, names = simulated_votes([0.6, 0.4], items=40)
     gold = coded(votes, names)
     [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
     fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
     assert found.method == "lr"
     assert found.auroc.value == pytest.approx(np.mean([auroc(fit.ranks, gold) for fit in fits]))
-    assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
+    together = np.mean([fit.probabilities for fit in fits], axis=0)
+    assert found.accuracy.value == pytest.approx(accuracy(together, gold))
+    assert found.accuracy.value * len(gold) == pytest.approx(round(found.accuracy.value * len(gold)))
     assert found.figures["ece_score"].value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
     calibrated = [ece(fit.probabilities, gold) for fit in fits]
     assert found.figures["ece_confidence"].value == pytest.approx(np.mean(calibrated))
@@ -106,7 +108,8 @@ def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label()
     learned, equal, hard = cross_validate(votes, gold, ["logit", "uniform", "zero-shot"], resamples=20)
     [labelling] = cross_validate(votes, gold, ["uniform"], resamples=20)
     fits = cross_fits(optimisers.create("uniform"), votes, gold, Splits())
-    assert labelling.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
+    together = np.mean([fit.probabilities for fit in fits], axis=0)
+    assert labelling.accuracy.value == pytest.approx(accuracy(together, gold))
     assert labelling.accuracy.value > equal.accuracy.value
     assert equal.accuracy.value == pytest.approx(accuracy(raw, gold))
     assert hard.accuracy.value == pytest.approx(np.mean(votes.codes[:, 0, 0, 0] == gold))

@@ -51,10 +51,11 @@ def test_figures_are_those_of_the_same_splits() -> None:
     once = np.ones((len(gold), 1))
     raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
     sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
+    labels = metrics.chosen_on(np.mean([fit.probabilities for fit in fits], axis=0), gold, once)
     expected = {
         "auroc_confidence": [one.auroc for one in sure],
-        "accuracy": [one.accuracy for one in sure],
-        "macro_f1": [one.macro_f1 for one in sure],
+        "accuracy": labels.accuracy,
+        "macro_f1": labels.macro_f1,
         "ece_score": [one.ece for one in raw],
         "ece_confidence": [one.ece for one in sure],
         "brier": [one.brier for one in sure],
@@ -158,9 +159,9 @@ def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
         one.figures for one in evaluate(votes, gold, ["uniform", "logit", "zero-shot"], QUICK).methods
     )
     fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
-    labels = [hard_scores(fit.probabilities, votes.labels) for fit in fits]
-    assert learned["accuracy"].value == pytest.approx(np.mean([metrics.accuracy(one, gold) for one in labels]))
-    assert learned["auroc_hard"].value == pytest.approx(np.mean([metrics.auroc(one, gold) for one in labels]))
+    labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
+    assert learned["accuracy"].value == pytest.approx(metrics.accuracy(labels, gold))
+    assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
     answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
     assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)
 
@@ -234,7 +235,7 @@ def test_self_consistency_at_equal_calls_is_always_included() -> None:
     ]
     assert [one.calls and one.calls.total for one in found.methods] == [10, 10, 10]
     assert any("10.0 calls per item, pcs 10.0" in note for note in found.notes)
-    assert any("voice, synonym" in note for note in found.notes)
+    assert any("synonym, voice" in note for note in found.notes)
 
 
 def test_too_few_draws_for_equal_calls_are_noted() -> None:

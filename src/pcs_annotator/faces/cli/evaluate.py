@@ -27,15 +27,15 @@ from pcs_annotator.verbs import evaluate
 METHODS_SHOWN = 5
 
 
-def _number(name: str, help: str, least: int, most: int, default: int) -> Callable[[options.F], options.F]:
+def _number(name: str, help: str, least: int, most: int, default: int | None) -> Callable[[options.F], options.F]:
     """Return an option whose value is a whole number."""
     kind = click.IntRange(least, most)
-    return click.option(name, default=default, show_default=True, type=kind, metavar="N", help=help)
+    return click.option(name, default=default, show_default=default is not None, type=kind, metavar="N", help=help)
 
 
 splitting_options = options.with_options(
     _number("--folds", "Folds per split.", 2, 100, 5),
-    _number("--repeats", "Random splits to average over.", 1, 100, 3),
+    _number("--repeats", "Random splits to average over; default: as many as a fit makes, up to 3.", 1, 100, None),
     _number("--resamples", "Bootstrap resamples for each interval and test.", 20, 100_000, 2000),
     click.option(
         "--rewritten",

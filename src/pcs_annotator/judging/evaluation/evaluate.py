@@ -1,7 +1,7 @@
 """Methods compared: all of them (`evaluate`), simple ones with a run's own (`cross_validate`), or two sets of votes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +21,7 @@ from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.label_shape import LabelShape
-from pcs_annotator.judging.weighing.scoring import choose
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 
 REFERENCES = ("uniform", methods.MAJORITY, methods.ZERO_SHOT)
 LOGPROB = LogProb.name
@@ -47,7 +46,7 @@ class Evaluation:
         """Return plain values for JSON."""
         return {
             "n": self.n,
-            **self.how.to_dict(),
+            **self.how.to_dict(self.n),
             "calibration": self.how.calibration,
             "rewritten": sorted(self.how.rewritten),
             "methods": [one.as_evaluated() for one in self.methods],
@@ -72,6 +71,7 @@ def evaluate(
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
     """
     how = how or EvaluationOptions()
+    labels = how.order or votes.labels
     votes, gold = labelled_rows(votes, np.where(votes.silent, UNLABELLED, gold).astype(CODE), how.folds)
     entrants, missing = list[methods.Entrant](), dict[str, str]()
     for method in wanted:
@@ -89,21 +89,21 @@ def evaluate(
             first = replace(entrants[0].votes, read=read.read)
             entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
         scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
+        scored[0] = replace(scored[0], shape=how.shape)  # it labels the run
         found = figures.side_by_side(scored)
-        against = _against_gold(scored[0], how.order)
+        against = _against_gold(scored[0], labels)
     absent = [] if all("auroc_confidence" in one.figures for one in found) else [figures.NO_CONFIDENCE_AUROC]
     notes = [figures.HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
     return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
 
 
-def _against_gold(first: Scored, ordered: Sequence[str]) -> AgainstGold:
-    """Return a method's held-out labels against gold; where splits differ, the label is that of their mean."""
+def _against_gold(first: Scored, labels: Sequence[str]) -> AgainstGold:
+    """Return a method's held-out labels against gold, in the order of `labels`."""
     votes, how = first.entrant.votes, first.how
-    order = np.array(positions_of(votes.labels, ordered or votes.labels, "label"), dtype=CODE)
-    shape = LabelShape.of("scale" if ordered else "one", ordered)
-    given = np.where(votes.silent, UNLABELLED, order[shape.choose(first.mean, votes.labels)]).astype(CODE)
-    scale = Scale.of(ordered, ordered=bool(ordered))
-    return against_gold(given, order[first.gold], ordered or votes.labels, scale, Resampling(how.resamples, how.seed))
+    order = np.array(positions_of(votes.labels, labels, "label"), dtype=CODE)
+    given = np.where(votes.silent, UNLABELLED, order[first.best]).astype(CODE)
+    scale = Scale.of(labels, ordered=bool(how.order))
+    return against_gold(given, order[first.gold], labels, scale, Resampling(how.resamples, how.seed))
 
 
 def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:
@@ -124,7 +124,7 @@ def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.
 
 def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     """Return the notes about rows, splits and calls."""
-    seeds = ", ".join(map(str, how.seeds))
+    seeds = ", ".join(map(str, how.seeds(len(gold))))
     notes = [
         f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}.",
         figures.about_intervals(how.resamples),
@@ -161,7 +161,13 @@ def references(votes: Votes) -> tuple[str, ...]:
 
 
 def cross_validate(
-    votes: Votes, gold: Codes, names: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
+    votes: Votes,
+    gold: Codes,
+    names: Sequence[str],
+    splits: Splits | None = None,
+    *,
+    resamples: int = 300,
+    shape: LabelShape = ONE,
 ) -> list[figures.MethodFigures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
@@ -171,16 +177,21 @@ def cross_validate(
     """
     splits = splits or Splits()
     check_rows(gold, splits.folds)
-    how = EvaluationOptions(folds=splits.folds, seed=splits.seed, resamples=resamples)
+    how = EvaluationOptions(resamples=resamples, **asdict(splits))
     found = []
     alone = replace(votes, read=None)
     for place, name in enumerate((names[0], *([] if votes.read is None else [VOTES_ALONE]), *names[1:])):
         entrant = _entrant(name, names[0], alone if place and name != FIRST_QUESTION else votes, gold)
-        # the first method labels the run, so its label is the most probable one even if its weights are not learned
-        learns = entrant.learns or not place or name in (VOTES_ALONE, FIRST_QUESTION)
-        fits = entrant.cross_fits(gold, splits)
-        found.append(Scored(entrant=entrant, splits=fits, gold=gold, how=how, learns=learns))
+        scored = Scored.of(entrant, gold, how)
+        labels_run = not place or name in (VOTES_ALONE, FIRST_QUESTION)
+        found.append(scored.labelling(shape) if labels_run else scored)
     return figures.side_by_side(found, of_a_run=True)
+
+
+def scored_run(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions, shape: LabelShape = ONE) -> Scored:
+    """Return fully labelled rows as a run with this optimiser judges them, by fits that did not see them."""
+    check_rows(gold, how.folds)
+    return Scored.of(_labelling(optimiser, votes), gold, how).labelling(shape)
 
 
 def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> methods.Entrant:
@@ -211,13 +222,11 @@ class Contender(NamedTuple):
     votes: Votes
     optimiser: str
     calibration: str = "softmax"
+    shape: LabelShape = ONE
 
 
 class RightRows(NamedTuple):
-    """How many gold rows both, only one, or neither of two contenders has right.
-
-    Where splits differ, the label is that of their mean.
-    """
+    """How many gold rows both, only one, or neither of two contenders has right."""
 
     both: int
     only_first: int
@@ -246,7 +255,7 @@ class PairFigures:
         """Return plain values for JSON; the contenders are `a` and `b`."""
         return {
             "n": self.n,
-            **self.how.to_dict(),
+            **self.how.to_dict(self.n),
             **{
                 side: {name: figures.figure_json(one) for name, one in own.items()}
                 for side, own in zip("ab", self.figures, strict=True)
@@ -270,13 +279,12 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
     with one_thread():
         for one in contenders:
             votes, truth = labelled_rows(one.votes, gold, how.folds)
-            own = Scored.of(_labelling(one.optimiser, votes), truth, replace(how, calibration=one.calibration))
-            # both label a run, so their labels are the most probable ones even if their weights are not learned
-            scored.append(replace(own, learns=True))
+            own = replace(how, calibration=one.calibration)
+            scored.append(scored_run(votes, truth, one.optimiser, own, one.shape))
         second, first = figures.side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
-    ours, theirs = (choose(one.mean, one.entrant.votes.labels) == one.gold for one in scored)
+    ours, theirs = (one.best == one.gold for one in scored)
     parts = (ours & theirs, ours & ~theirs, ~ours & theirs, ~ours & ~theirs)
     right = RightRows(*(int(part.sum()) for part in parts))
     return PairFigures(

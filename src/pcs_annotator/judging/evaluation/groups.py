@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
@@ -66,14 +67,17 @@ class FiguresByGroup(NamedTuple):
         )
 
 
-def figures_by_group(  # what is known about the rows, one argument each
-    by: str, groups: Sequence[str], votes: Votes, gold: Votes, model: Model, trial: Trial
+def figures_by_group(  # noqa: PLR0913  # what is known about the rows, one argument each
+    by: str, groups: Sequence[str], votes: Votes, gold: Votes, model: Model, trial: Trial, *, right: Mask
 ) -> FiguresByGroup:
-    """Return the figures of every group; `groups` has that of every row of `votes`, `gold` are the trial's rows."""
+    """Return the figures of every group; `groups` has that of every row of `votes`, `gold` are the trial's rows.
+
+    `right` says which of these have the right label, by fits that did not see them.
+    """
     group_of, everything = dict(zip(votes.ids, groups, strict=True)), np.array(groups, dtype=object)
     own = np.array([group_of[name] for name in gold.ids], dtype=object)
     judged, accepted, certificate = trial.judged, model.judged(votes).accepted, model.certificate
-    right, taken = trial._replace(near=False).judged.right, np.zeros(len(own), dtype=np.bool_)
+    taken = np.zeros(len(own), dtype=np.bool_)
     if certificate is not None:
         names, codes = gold.coded_groups(certificate.groups) if model.by else (gold.labels, judged.best)
         taken = certificate.accepts(judged.confidence, codes, names)

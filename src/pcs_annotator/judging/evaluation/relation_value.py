@@ -147,7 +147,7 @@ class RelationValues(Frame):
         return [
             "Calls are per text. Per question: gain on the texts that the relation applies to. On all: gain on all "
             f"texts. Both compare {self.original!r} and the relation with {self.original!r} alone, by {self.optimiser} "
-            f"on {votes}; {self.how.folds}-fold cross-validation, seeds {', '.join(map(str, self.how.seeds))}.",
+            f"on {votes}; {self.how.folds}-fold cross-validation, seeds {', '.join(map(str, self.how.seeds(self.n)))}.",
             "Gains of several relations do not add up. Advice follows the gain per question: drop if its interval ends "
             "below one point, else keep if it is above 0 after adjustment for the number of relations (Holm).",
             about_intervals(self.how.resamples),
@@ -160,7 +160,7 @@ class RelationValues(Frame):
             "original": self.original,
             "optimiser": self.optimiser,
             "graded": self.graded,
-            **self.how.to_dict(),
+            **self.how.to_dict(self.n),
             "auroc": self.auroc,
             "together": test_json(self.together),
             "relations": [one.to_dict() for one in self.relations],

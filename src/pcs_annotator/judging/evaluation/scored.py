@@ -21,6 +21,8 @@ from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, resample_counts
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits
+from pcs_annotator.judging.weighing.fitting import in_canonical_order
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.scoring import choose
 
 if TYPE_CHECKING:
@@ -65,18 +67,17 @@ class Splitting:
     """How gold rows are split and resampled."""
 
     folds: int = 5  # number of folds in every split
-    repeats: int = 3  # number of random splits; figures are means over them
+    repeats: int | None = None  # number of random splits; None for as many as a fit makes, see `Splits.turns`
     seed: int = 0  # seed of the first split and of the resamples; later splits use the following numbers
     resamples: int = 2000  # number of bootstrap resamples of the rows
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seed of every split."""
-        return tuple(range(self.seed, self.seed + max(1, self.repeats)))
+    def seeds(self, rows: int) -> tuple[int, ...]:
+        """Return the seed of every split of so many rows."""
+        return tuple(range(self.seed, self.seed + Splits(repeats=self.repeats).turns(rows)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what results say about it, as plain values."""
-        return {"folds": self.folds, "seeds": list(self.seeds), "resamples": self.resamples}
+    def to_dict(self, rows: int) -> dict[str, Any]:
+        """Return what results on so many rows say about it, as plain values."""
+        return {"folds": self.folds, "seeds": list(self.seeds(rows)), "resamples": self.resamples}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +90,21 @@ class EvaluationOptions(Splitting):
     order: Sequence[str] = ()  # the labels from the lowest to the highest; empty if they have no order
 
     @property
-    def splits(self) -> list[Splits]:
-        """The splits, one by one."""
-        return [Splits(folds=self.folds, seed=one, calibration=self.calibration, repeats=1) for one in self.seeds]
+    def splits(self) -> Splits:
+        """How gold rows are divided."""
+        return Splits(folds=self.folds, seed=self.seed, calibration=self.calibration, repeats=self.repeats)
+
+    @property
+    def shape(self) -> LabelShape:
+        """What the labels are beside names."""
+        return LabelShape.of("scale" if self.order else "one", self.order)
 
 
 def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
-    """Return the rows that have gold, sorted by id so that splits do not depend on the order of a file."""
-    known = np.flatnonzero(gold != UNLABELLED).tolist()
-    rows = np.array(sorted(known, key=votes.ids.__getitem__), dtype=np.intp)
+    """Return the rows that have gold in canonical order, so that splits do not depend on the order of a file."""
+    rows = gold != UNLABELLED
     check_rows(gold[rows], folds)
-    return votes.take(rows), gold[rows]
+    return in_canonical_order(votes.take(rows), gold[rows])
 
 
 def check_rows(gold: Codes, folds: int) -> None:
@@ -160,12 +165,17 @@ class Scored:
     how: EvaluationOptions  # splits and resamples
     learns: bool  # whether its label is the most probable one, and not the one with the highest score
     dataset: str = ""  # which rows these are
+    shape: LabelShape = ONE  # what the labels are beside names, if the method labels a run
 
     @classmethod
     def of(cls, entrant: Entrant, gold: Codes, how: EvaluationOptions, dataset: str = "") -> Scored:
         """Return the results of a method on these splits."""
-        found = [fit for splits in how.splits for fit in entrant.cross_fits(gold, splits)]
+        found = entrant.cross_fits(gold, how.splits)
         return cls(entrant=entrant, splits=found, gold=gold, how=how, learns=entrant.learns, dataset=dataset)
+
+    def labelling(self, shape: LabelShape) -> Scored:
+        """Return the same for a method that labels a run: even without learning, its label is the most probable one."""
+        return replace(self, learns=True, shape=shape)
 
     def hard(self) -> Scored:
         """Return the results of the chosen labels alone."""
@@ -185,6 +195,16 @@ class Scored:
         return np.asarray(np.mean(self._deciding(self.splits), axis=0))
 
     @cached_property
+    def best(self) -> Codes:
+        """The label of every row, from the mean over splits: every figure of labels is about these."""
+        return self.shape.choose(self.mean, self.entrant.votes.labels)
+
+    @property
+    def _shares(self) -> Floats:
+        """How much of each label a row has: all of the one that a learned method gives; otherwise ties share."""
+        return np.eye(len(self.entrant.votes.labels))[self.best] if self.learns else metrics.best_labels(self.mean)
+
+    @cached_property
     def auroc(self) -> metrics.Estimate:
         """The class AUROC of the scores."""
         estimate = self._estimate(self.aurocs, least_auroc(self.gold))
@@ -199,8 +219,7 @@ class Scored:
             parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
             return np.asarray(np.mean(parts, axis=0))
 
-        right = float(np.mean([metrics.accuracy(fit.probabilities, self.gold) for fit in self.splits]))
-        return self._estimate(aurocs, least_confidence(right, len(self.gold)))
+        return self._estimate(aurocs, least_confidence(float((self.best == self.gold).mean()), len(self.gold)))
 
     def _estimate(self, figure: Callable[[Floats], Floats], least: float) -> metrics.Estimate | None:
         found = measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
@@ -227,11 +246,10 @@ class Scored:
         gold, labels = self.gold, self.entrant.votes.labels
         raw = [metrics.chosen_on(fit.scores, gold, counts) for fit in self.distinct]
         sure = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
-        deciding = self._deciding(self.splits if self.learns else self.distinct)
         parts = (
-            [(metrics.auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
+            [(metrics.auroc_on(hard_scores(self.mean, labels), gold, counts),)],
             [(one.auroc,) for one in sure],
-            [(one.accuracy, one.macro_f1) for one in (sure if self.learns else raw)],
+            [metrics.label_figures_on(self._shares, gold, counts)],
             [(one.ece,) for one in raw],
             [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],
         )

@@ -228,13 +228,14 @@ def chosen_on(
     it describes these rows and promises nothing for others.
     """
     rows = len(gold)
-    predicted, truth = _predicted(scores), np.eye(scores.shape[1])[gold]
+    truth = np.eye(scores.shape[1])[gold]
+    accuracy, macro_f1 = label_figures_on(best_labels(scores), gold, counts)
     groups = _ByConfidence.of(scores, gold, counts)
     curve = _Curve.of(groups.size[::-1], (groups.size - groups.right)[::-1])
     return ChosenFigures(
         auroc=groups.auroc(),
-        accuracy=groups.right.sum(axis=0) / rows,
-        macro_f1=_macro_f1(predicted, truth, counts),
+        accuracy=accuracy,
+        macro_f1=macro_f1,
         brier=np.sum((scores - truth) ** 2, axis=1) @ counts / rows,
         ece=groups.error_above_noise(),
         aurc=curve.area(),
@@ -243,14 +244,20 @@ def chosen_on(
     )
 
 
-def _predicted(scores: Floats) -> Floats:
+def label_figures_on(shares: Floats, gold: Codes, counts: Floats) -> tuple[Floats, Floats]:
+    """Return accuracy and macro F1 on every resample; `shares` says how much of each label a row has."""
+    truth = np.eye(shares.shape[1])[gold]
+    return (shares * truth).sum(axis=1) @ counts / len(gold), _macro_f1(shares, truth, counts)
+
+
+def best_labels(scores: Floats) -> Floats:
     """Return 1 for the best label of each row; tied labels share it, so that their order cannot matter."""
     best = scores == scores.max(axis=1, keepdims=True)
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 def _correct(scores: Floats, gold: Codes) -> Floats:
-    return _predicted(scores)[np.arange(len(gold)), gold]
+    return best_labels(scores)[np.arange(len(gold)), gold]
 
 
 def _macro_f1(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
@@ -276,7 +283,7 @@ class _ByConfidence(NamedTuple):
         starts = _starts_of_runs(confidence[order])
         ordered, correct = counts[order], _correct(scores, gold)[order, np.newaxis]
         # n tied best labels of probability p are right by 1/n with a chance of n·p
-        spread = (confidence * np.maximum(_predicted(scores).max(axis=1) - confidence, 0))[order, np.newaxis]
+        spread = (confidence * np.maximum(best_labels(scores).max(axis=1) - confidence, 0))[order, np.newaxis]
         return cls(
             confidence[order[starts]],
             np.add.reduceat(ordered, starts, axis=0),

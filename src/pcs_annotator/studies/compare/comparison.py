@@ -240,7 +240,8 @@ def _contender(side: Side, votes: Votes, gold: Codes, seed: int) -> Contender:
     learn, model = side.result.config.learn, side.result.model
     if model.text is not None:
         votes = read_texts(votes, gold, seed)[0]
-    return Contender(model.shape.mixing(votes, gold).placed(votes), learn.optimiser, learn.calibration)
+    shape = model.shape.mixing(votes, gold)
+    return Contender(shape.placed(votes), learn.optimiser, learn.calibration, shape)
 
 
 def _figures(contenders: Sequence[Contender], gold: Codes, splitting: Splitting) -> tuple[PairFigures | None, str]:

@@ -186,11 +186,12 @@ def quality(found: comparison.Comparison) -> b.Section:
     )
     delong = "" if figures.delong is None else f" Class AUROC by DeLong's test: {p_text(figures.delong.p_value)}."
     how = figures.how
+    times = counted(len(how.seeds(figures.n)), "time")
     return b.section(
         "quality",
         "Quality",
         b.text(
-            f"Cross-validated on {counted(figures.n, 'gold row')} in {how.folds} folds, {how.repeats} times, with the "
+            f"Cross-validated on {counted(figures.n, 'gold row')} in {how.folds} folds, {times}, with the "
             "same folds for both: each row is labelled by what was learned without it."
         ),
         b.Table(columns=[b.Column("Figure"), *b.numbers(*NAMES, "B − A", "p", digits=3)], rows=rows, kind="two"),

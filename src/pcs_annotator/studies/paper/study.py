@@ -49,7 +49,6 @@ class Settings:
         splitting = {name: getattr(self.how, name) for name in ("folds", "repeats", "seed", "resamples")}
         return {
             **splitting,
-            "seeds": list(self.how.seeds),
             "optimiser": self.optimiser,
             "baselines": [methods.method_name(method) for method in self.baselines],
             "relations": None if self.relations is None else list(self.relations),
@@ -155,7 +154,7 @@ class Replication:
         sizes = ", ".join(f"{bench.dataset} {len(bench.gold)}" for bench in self.benches) or "none"
         return [
             f"Class AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified "
-            f"cross-validation), mean over seeds {', '.join(map(str, how.seeds))}; weights by "
+            f"cross-validation), mean over {how.repeats or 'up to 3'} random splits; weights by "
             f"{self.settings.optimiser}. Rows: {sizes}.",
             figures.about_intervals(how.resamples),
             *self.trouble(),
