@@ -159,6 +159,6 @@ def test_rows_to_go_are_unknown_with_a_promise_or_without_a_forecast() -> None:
 
 def test_no_fits_if_none_are_wanted(review: Review) -> None:
     refits = Refits(review.rows, every=0, since=lambda _: 50)
-    refits.saw(10)
+    refits.start_if_due()
     assert not refits.running
     refits.close()

@@ -242,7 +242,7 @@ def test_progress_tells_pace_and_what_is_left(review: Review) -> None:
     assert found.queues["random"].left == 36
     assert found.queues["doubtful"].left == 36
     assert found.reviewers == {"ann": 5}
-    assert not found.fit.holds
+    assert found.fit.standing == "none"
     assert found.fit.promise.startswith("no promise that at most 10 %")
 
 

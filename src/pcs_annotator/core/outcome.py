@@ -102,16 +102,23 @@ class Counts:
     labels: Mapping[str, int] = field(default_factory=dict)  # label → rows; rows without a label are not among them
     decisions: Mapping[str, int] = field(default_factory=dict)  # decision → rows
     empty: int = 0  # rows without a label because their text is empty
+    settled: int = 0  # rows left for review whose text people have labelled already
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], texts: Sequence[str] = ()) -> Counts:
+    def of(cls, outcomes: Sequence[Outcome], texts: Sequence[str] = (), settled: int = 0) -> Counts:
         """Count outcomes, and those without a label whose text is empty, if the texts are known."""
         return cls(
             rows=len(outcomes),
             labels=dict(Counter(one.label for one in outcomes if one.label is not None)),
             decisions=dict(Counter(one.decision for one in outcomes if one.decision is not None)),
             empty=sum(one.label is None and is_empty(text) for one, text in zip(outcomes, texts, strict=False)),
+            settled=settled,
         )
+
+    @property
+    def to_review(self) -> int:
+        """Number of rows that a person must still see: neither accepted nor labelled by anybody."""
+        return self.decisions.get("review", 0) - self.settled
 
     @property
     def unlabelled(self) -> int:
@@ -130,4 +137,5 @@ class Counts:
             labels=dict(Counter(self.labels) + Counter(other.labels)),
             decisions=dict(Counter(self.decisions) + Counter(other.decisions)),
             empty=self.empty + other.empty,
+            settled=self.settled + other.settled,
         )

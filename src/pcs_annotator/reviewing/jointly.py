@@ -23,6 +23,7 @@ from pcs_annotator.reviewing.values import (
     ShownVariable,
     guidelines_of,
 )
+from pcs_annotator.runs.certificate_text import WORST_FIRST
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.settings import TaskSettings
 
@@ -142,7 +143,7 @@ class CodebookReview:
         return replace(most, queues=queues, fit=self._news({name: one.fit for name, one in found.items()}))
 
     def _news(self, each: Mapping[str, FitNews]) -> FitNews:
-        holds = [name for name, one in each.items() if one.holds]
+        holds = [name for name, one in each.items() if one.standing not in ("none", "revoked")]
         others = [name for name in each if name not in holds]
         said = f"the promise holds for {series(holds)}" if holds else "no promise for any variable"
         to_go = [one.rows_to_go for one in each.values() if one.rows_to_go]
@@ -152,7 +153,7 @@ class CodebookReview:
             waiting=max(one.waiting for one in each.values()),
             changed=[f"{name}: {change}" for name, one in each.items() for change in one.changed],
             failed=next((one.failed for one in each.values() if one.failed), ""),
-            holds=not others,
+            standing=min((one.standing for one in each.values()), key=WORST_FIRST.index),
             promise=f"{said}; not for {series(others)}" if holds and others else said,
             rows_to_go=max(to_go, key=lambda ends: ends[1]) if to_go else None,
         )

@@ -19,12 +19,13 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn
-from pcs_annotator.reviewing.rows import Rows
+from pcs_annotator.reviewing.rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "finish", "stream", "conflicts")
 
+SETTLED = [DECISIONS.index(one) for one in ("accept", "agree")]  # decisions about rows that need no review
 UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream", "finish")  # queues whose rows nobody has to draw
 # more texts, or more of each, only cost time
 COMPARED = 1_000
@@ -151,7 +152,7 @@ class Queues:
         """Return which rows a queue could draw now."""
         if queue in SEQUENCE:
             return ~self.sequence.closed
-        among = self.auditable if queue == "audit" else self._no_gold & self._own & (self.state.coders == 0)
+        among = self.auditable if queue == "audit" else self._to_review & (self.state.coders == 0)
         among[self._places(queue)] = False
         return among
 
@@ -214,7 +215,8 @@ class Queues:
         if queue == "finish":
             goal = self.rows.to_finish[1]
             return f"All rows for this are labelled: pcs finish says that {goal}." if goal else "Start with pcs finish."
-        return f"Every {'accepted ' if queue == 'audit' else ''}row has a gold label or a verdict already."
+        kind = {"audit": "accepted row", "doubtful": "row left for review"}.get(queue, "row")
+        return f"Every {kind} has a gold label or a verdict already."
 
     def _among(self, queue: Queue) -> Mask:
         """Return the rows that a queue is about, whoever has judged them."""
@@ -222,7 +224,14 @@ class Queues:
             return self.state.conflict
         if queue in ("stream", "finish"):
             return ~self._own if queue == "stream" else self.finishing & self._no_gold
+        if queue == "doubtful":
+            return self._to_review
         return (self.rows.judgement.accepted if queue == "audit" else self._no_gold) & self._own
+
+    @property
+    def _to_review(self) -> Mask:
+        """Which rows wait for people: the models' label is not accepted, and there is no gold."""
+        return self._no_gold & self._own & ~np.isin(self.rows.judgement.decision, SETTLED)
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
@@ -230,7 +239,7 @@ class Queues:
         unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
         streamed = self.rows.streamed
         finished = int((~self._no_gold | seen & (self.state.decided != UNLABELLED))[self.finishing].sum())
-        open_rows = int((self._no_gold & self._own & ~done).sum())
+        open_rows = int((self._to_review & ~done).sum())
         to_learn[self._places("learn")] = True
         settled = sum(
             any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1

@@ -9,7 +9,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.reviewing.rows import DECISIONS, Judgement, Rows
 from pcs_annotator.reviewing.values import FitNews
-from pcs_annotator.runs.certificate_text import promised
+from pcs_annotator.runs.certificate_text import promised, standing
 from pcs_annotator.runs.fit_process import FitProcess
 
 SECONDS_TO_STOP = 5.0
@@ -18,13 +18,12 @@ SECONDS_TO_STOP = 5.0
 class Refits:
     """Learns from verdicts in the background.
 
-    `every` is the number of verdicts between two fits, 0 for no fits. `since` tells how many rows people have changed
-    since an event of the review.
+    `every` is the number of judged rows between two fits, 0 for no fits. `since` tells about how many rows people say
+    something else than they did at an event of the review.
     """
 
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
-        self.waiting = since(rows.judgement.learned_until)  # verdicts that the model in force has not learned from
         self.fit = FitProcess(rows.run.folder.path)
         self._rows = rows
         self._thread: threading.Thread | None = None
@@ -38,10 +37,10 @@ class Refits:
         """Whether a fit is under way, or has ended and was not taken yet."""
         return self._thread is not None
 
-    def saw(self, verdicts: int) -> None:
-        """Note new verdicts, and start a fit if enough have come."""
-        self.waiting += verdicts
-        self._start_if_due()
+    @property
+    def waiting(self) -> int:
+        """Rows whose verdicts the model in force has not learned from."""
+        return self._since(self._rows.judgement.learned_until)
 
     def take(self) -> Rows | None:
         """Return the rows with a new model, if a fit has ended well since the last call."""
@@ -54,21 +53,23 @@ class Refits:
             # verdicts wait for the next fit, which starts when as many have come again: it may fail likewise
             self._news = replace(self._news, fits=fits, failed=ended, changed=())
             return None
-        self.waiting, self._tried = self._since(ended.judgement.learned_until), 0
         changed = tuple(changes_between(self._rows.judgement, ended.judgement))
-        self._rows = ended
+        self._rows, self._tried = ended, 0
         self._news = FitNews(fits=fits, changed=changed)
-        self._start_if_due()
+        self.start_if_due()
         return ended
 
     def news(self) -> FitNews:
         """Return what the last fit found, and what is promised now."""
         certificate = self._rows.judgement.model.certificate
-        found = replace(self._news, running=self.running, waiting=max(self.waiting, 0))
+        found = replace(self._news, running=self.running, waiting=self.waiting)
         if certificate is None:
             return found
         return replace(
-            found, holds=certificate.holds, promise=promised(certificate).headline, rows_to_go=rows_to_go(certificate)
+            found,
+            standing=standing(certificate),
+            promise=promised(certificate).headline,
+            rows_to_go=rows_to_go(certificate),
         )
 
     def wait(self, seconds: float = 60.0) -> None:
@@ -81,7 +82,8 @@ class Refits:
         self.fit.stop()
         self.wait(SECONDS_TO_STOP)
 
-    def _start_if_due(self) -> None:
+    def start_if_due(self) -> None:
+        """Start a fit if people have judged enough rows since the last one."""
         if not self.every or self.fit.stopped or self.running or self.waiting - self._tried < self.every:
             return
         self._tried = self.waiting

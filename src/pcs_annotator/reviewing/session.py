@@ -236,7 +236,7 @@ class Review:
         label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
         verdict = self._verdict(place, label, given, self.state.last + 1)
         self.state.add([verdict])
-        self.refits.saw(1)
+        self.refits.start_if_due()
         return verdict
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
@@ -276,8 +276,7 @@ class Review:
         if verdicts:
             numbers = tuple(one.number for one in verdicts)
             self.state.add([Undo(number=self.state.last + 1, verdicts=numbers, reviewer=named(reviewer), at=now())])
-            self.refits.waiting += len(verdicts)  # no fit starts now, because rows must not lose their labels
-        return verdicts
+        return verdicts  # no fit starts now, because rows must not lose their labels
 
     # ── lists ──
 
@@ -342,7 +341,7 @@ class Review:
         ]
         if verdicts:
             self.state.add(verdicts)
-            self.refits.saw(len(verdicts))
+            self.refits.start_if_due()
         return AcceptedRows(verdicts, len(places) - len(free))
 
     # ── how far ──

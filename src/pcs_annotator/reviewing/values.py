@@ -10,6 +10,7 @@ from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.runs.certificate_text import Standing
 from pcs_annotator.runs.settings import TaskSettings
 
 Sort = Literal["row", "doubtful", "certain", "recent"]
@@ -167,10 +168,10 @@ class FitNews:
 
     running: bool = False  # whether a fit is under way
     fits: int = 0  # how many have ended
-    waiting: int = 0  # verdicts that the model in force has not learned from
+    waiting: int = 0  # rows whose verdicts the model in force has not learned from
     changed: Sequence[str] = ()  # what the last fit changed, in sentences
     failed: str = ""  # why the last fit failed, in a sentence; empty if it did not
-    holds: bool = False  # whether there is a promise
+    standing: Standing = "none"  # whether there is a promise, and what an audit found
     promise: str = ""  # the promise, or why there is none, in a sentence
     # about how many more random rows the promise needs; None if it holds, or that is unknown
     rows_to_go: tuple[int, int] | None = None

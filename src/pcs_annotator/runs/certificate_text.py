@@ -1,7 +1,7 @@
 """What was promised and measured as text, the same on the command line and in the report."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
@@ -62,6 +62,18 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
             f"tested at {_percent(certificate.level)}, because earlier looks at the gold labels without a promise have "
             f"used {_percent(certificate.spent)} of the {_percent(promise.delta)}"
         )
+
+
+Standing = Literal["none", "given", "open", "confirmed", "revoked"]
+WORST_FIRST: tuple[Standing, ...] = ("revoked", "none", "open", "given", "confirmed")
+
+
+def standing(certificate: Certificate) -> Standing:
+    """Return whether something is promised, and what an audit found about it."""
+    finding = certificate.audit and certificate.audit.finding
+    if finding == "revoked":
+        return "revoked"
+    return (finding or "given") if certificate.holds else "none"
 
 
 def without_gold(counts: Counts) -> Promised:

@@ -77,6 +77,7 @@ class ReviewState:
         self.latest: dict[tuple[str, str], Verdict] = {}  # ID and reviewer → last verdict, even if it was taken back
         # row → number of the last verdict on it, or undo; row and reviewer → of this reviewer
         self.changes: dict[int | tuple[int, str], int] = {}
+        self._taken_back: list[tuple[Verdict, int]] = []  # verdicts, and the number of the undo that took each back
         self.judged_by: dict[str, Mask] = {}  # reviewer → where they gave a verdict, skipped rows included
         self.notes: list[str] = []  # what was left out of the log, in sentences
         self.decided: Codes = np.full(len(items), UNLABELLED, dtype=CODE)  # position of the label that people gave
@@ -149,6 +150,7 @@ class ReviewState:
             for one in about:
                 del self.given_by[one.reviewer][one.number]
                 self.verdicts[self.places[one.id]].remove(one)
+            self._taken_back += [(one, event.number) for one in about]
         places = [self.places[one.id] for one in about]
         for place in places:
             self.changes[place] = self.changes[place, event.reviewer] = event.number
@@ -169,8 +171,10 @@ class ReviewState:
                 self.by(reviewer)[place] = True
 
     def since(self, number: int) -> int:
-        """Return how many rows people have changed since an event."""
-        return sum(last > number for row, last in self.changes.items() if isinstance(row, int))
+        """Return about how many rows people say something else than they did at an event."""
+        judged = {place for place, given in self.verdicts.items() if given and given[-1].number > number}
+        undone = {self.places[one.id] for one, undo in self._taken_back if one.number <= number < undo}
+        return len(judged | undone)
 
     def by(self, reviewer: str) -> Mask:
         """Return where a person gave a verdict."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
@@ -207,7 +208,18 @@ class RunResult(Frame):
     @property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
-        return self.whole.counts if self.whole is not None else Counts.of(self.outcomes, self.facts.texts or ())
+        settled = int(self.settled.sum())
+        if self.whole is not None:  # the sample has all rows with gold
+            return replace(self.whole.counts, settled=settled)
+        return Counts.of(self.outcomes, [item.text for item in self.dataset.items], settled)
+
+    @property
+    def settled(self) -> Mask:
+        """Which of the rows left for review have a text that people have labelled."""
+        same = same_texts([item.text for item in self.dataset.items])
+        known = np.array([label is not None for label in self.dataset.gold or [None] * len(same)], dtype=np.bool_)
+        review = np.array([one.decision == "review" for one in self.outcomes], dtype=np.bool_)
+        return np.asarray(review & np.isin(same, same[known]))
 
     @property
     def unlabelled(self) -> int:

@@ -130,8 +130,9 @@ def usable(model: Model, counts: Counts) -> Line:
     if certificate is not None and not certificate.holds:
         return "use", promised(certificate).headline
     if certificate is not None:
-        review = counts.decisions.get("review", 0)
-        rest = f"{leaves_and_parents(model, counts)}{f'; {count(review)} to review' if review else ''}"
+        rest = leaves_and_parents(model, counts)
+        rest += f"; {count(counts.to_review)} to review" if counts.to_review else ""
+        rest += f"; {count(counts.settled)} more labelled by people" if counts.settled else ""
         rest += f"; {missing}" if (missing := without_promise(certificate)) else ""
         return "use", f"{count(counts.decisions.get('accept', 0))} of {rows}: {what_is_promised(certificate)}{rest}"
     if model.by_agreement:
@@ -178,6 +179,6 @@ def next_step(result: RunResult) -> str:
         return f"pcs review {folder}"
     if model.certificate is None:
         return f"pcs fit {folder} --max-error 0.1"
-    if result.counts.decisions.get("review", 0):
+    if result.counts.to_review:
         return f"pcs review {folder}"
     return f"pcs label NEW.csv --run {folder}"

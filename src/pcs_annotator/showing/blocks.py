@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_table import Figure, ResultTable, number_of
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.runs.certificate_text import Standing
 from pcs_annotator.showing.formats import count, dollars, percent, total_cost
 from pcs_annotator.showing.svg_plot import Plot
 
@@ -116,6 +117,21 @@ class Stamp(NamedTuple):
 
     words: str
     kind: str
+
+
+# Only a check by people is evidence about these rows; a promise is about the method, so it is not green.
+_STAMPS: Mapping[Standing, Stamp] = {
+    "none": Stamp("no promise", "warn"),
+    "given": Stamp("promise, not audited", "given"),
+    "open": Stamp("promise, audit open", "given"),
+    "confirmed": Stamp("confirmed by audit", "good"),
+    "revoked": Stamp("revoked by audit", "bad"),
+}
+
+
+def stamp(standing: Standing) -> Stamp:
+    """Return what every page says about a promise in a word or two."""
+    return _STAMPS[standing]
 
 
 class Bullets(NamedTuple):

@@ -72,7 +72,7 @@ def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: P
     assert "no promise No promise that at most 5 %" in text
     assert "40 gold rows" in text
     assert f"{certificate.rows_needed.likely:,} for four to one" in text
-    assert "100 % to review (40)" in text
+    assert "100 % labelled by people (40)" in text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_without_a_requested_promise_nothing_is_accepted_or_sent_to_review(tmp_p
 
 
 def test_rows_without_a_label_are_counted_separately(tmp_path: Path) -> None:
-    text = shown(made_run(tmp_path, Made(votes=False, rows=12)))
+    text = shown(made_run(tmp_path, Made(votes=False, gold=False, rows=12)))
     assert "100 % no label (12)" in text
     assert "to review (" not in text
 
@@ -135,13 +135,11 @@ def header(result: RunResult) -> str:
 
 def test_the_first_words_say_what_can_be_used_and_what_to_do_next(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
-    decisions = result.counts.decisions
-    accepted, review = decisions["accept"], decisions.get("review", 0)
+    accepted = result.counts.decisions["accept"]
     text = header(result)
     assert f"{accepted} of 90 labels can be used promise, not audited At most 30 % of the accepted labels" in text
-    step = f"{review} to check → pcs review" if review else "Next → pcs label NEW.csv"
-    assert f"{step}" in text
-    assert f"{90 - accepted} to review of 90 rows" in text
+    assert "Next → pcs label NEW.csv" in text  # all rows have gold, so that no person has to look at one
+    assert "0 to review of 90 rows" in text
     label, rows = max(result.counts.labels.items(), key=lambda pair: pair[1])
     assert f"How does the writer feel? {label} {rows} " in text
 
@@ -149,7 +147,7 @@ def test_the_first_words_say_what_can_be_used_and_what_to_do_next(tmp_path: Path
 def test_if_no_label_can_be_used_the_first_words_say_why(tmp_path: Path) -> None:
     refused = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=0.05))))
     assert "0 of 40 labels can be used unchecked no promise No promise that at most 5 %" in refused
-    assert "40 to check → pcs review" in refused
+    assert "0 to review of 40 rows" in refused
     unasked = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=None))))
     assert "40 labels, without a promise No promise was requested" in unasked
     assert "Next → pcs fit" in unasked

@@ -146,7 +146,9 @@ def test_every_row_shows_its_decision_and_reason(tmp_path: Path) -> None:
         ["decision accept", "accept", None, "reason 4"],
         ["decision review", "review", None, "reason 5"],
     ]
-    assert "to review 7 accepted 5" in Page(html).text
+    assert "accepted 5 labelled by people 7" in Page(html).text
+    unknown = replace(result, outcomes=outcomes, dataset=replace(result.dataset, gold=()))
+    assert "to review 7 accepted 5" in Page(render(unknown)).text
 
 
 def test_rows_on_which_answers_agree_have_a_filter_of_their_own(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "label_column": LABEL,
         "files": {name: str(getattr(result.folder, name)) for name in ("labels", "report", "model", "votes")},
         "decisions": dict(result.counts.decisions),
+        "to_review": result.counts.to_review,
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
     }

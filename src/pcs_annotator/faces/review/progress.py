@@ -48,9 +48,7 @@ def _pace(progress: Progress) -> Markup | None:
 
 def _news(fit: FitNews) -> Markup:
     """Return whether there is a promise, as a button that opens the whole story."""
-    stamp = tag(
-        "span", "promise holds" if fit.holds else "no promise yet", class_=f"stamp {'good' if fit.holds else ''}"
-    )
+    stamp = html(b.stamp(fit.standing))
     more = [sentence(f"{capital(fit.promise)}.") if fit.promise else None]
     if fit.rows_to_go and not fit.changed:
         more.append(sentence("About ", tag("b", _span(fit.rows_to_go)), " more random rows to go."))
@@ -84,7 +82,7 @@ def _state(fit: FitNews) -> str:
     if fit.running:
         return "A fit is running in the background."
     fits = counted(fit.fits, "fit") if fit.fits else "No fit"
-    return f"{fits} since the page was started; {counted(fit.waiting, 'verdict')} not learned from yet."
+    return f"{fits} since the page was started; {counted(fit.waiting, 'judged row')} not learned from yet."
 
 
 def queue_menu(progress: Progress, queue: Queue) -> Markup:
@@ -121,7 +119,7 @@ def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup
     ]
     if progress.fit.waiting:
         learn = tag("code", shlex.join(["pcs", "fit", str(folder)]))
-        others.append(tag("li", learn, f": learn from {counted(progress.fit.waiting, 'verdict')} now"))
+        others.append(tag("li", learn, f": learn from {counted(progress.fit.waiting, 'judged row')} now"))
     others.append(tag("li", tag("a", "Rows", href="/rows"), ": every row, with filters"))
     title = tag("h1", f"Nothing is left for you in “{QUEUES[queue].title}”")
     return tag(

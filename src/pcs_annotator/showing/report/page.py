@@ -127,7 +127,7 @@ def variables_table(
     rows: list[b.Row] = []
     for name, one in judged.items():
         model, counts = one.model, one.counts
-        accepted, review = (counts.decisions.get(what, 0) for what in ("accept", "review"))
+        accepted, review = counts.decisions.get("accept", 0), counts.to_review
         promise = "yes" if model.certificate is not None and model.certificate.holds else "no"
         figures = right.get(name, ("unknown", "")) if right else ()
         shown = b.Styled(name, "name", own=True, link=(links or {}).get(name, ""))

@@ -1,11 +1,12 @@
 """The data behind the page: what the sections share, and the rows to list."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
@@ -34,6 +35,7 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
+    settled: Mask  # rows left for review whose text people have labelled
 
     @property
     def data_name(self) -> str:
@@ -69,6 +71,7 @@ def view_of(result: RunResult) -> View:
         result=result,
         task=task_of(result.config),
         origin=read_origin(result.folder),
+        settled=result.settled,
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
     )
 
@@ -97,10 +100,17 @@ class Selection:
 
     rows: tuple[Row, ...]
     room: int
+    totals: Mapping[str, int] = field(
+        default_factory=dict
+    )  # filter → how many of all rows match it; listed ones if empty
 
     def marked(self, mark: str) -> int:
         """Return how many of the listed rows match a filter."""
         return sum(mark in row.marks for row in self.rows)
+
+    def total(self, mark: str) -> int:
+        """Return how many of all rows match a filter."""
+        return self.totals.get(mark, 0) if self.totals else self.marked(mark)
 
 
 def select(view: View) -> Selection:
@@ -111,7 +121,10 @@ def select(view: View) -> Selection:
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
-    return rows_at(view, chosen)
+    totals = dict(Counter(mark for at in range(len(result.outcomes)) for mark in _marks(view, at)))
+    if result.whole is not None:  # decisions about all rows are counted, other marks are of the sample
+        totals |= {"accept": result.counts.decisions.get("accept", 0), "review": result.counts.to_review}
+    return replace(rows_at(view, chosen), totals=totals)
 
 
 def rows_at(view: View, chosen: Sequence[int]) -> Selection:
@@ -148,26 +161,32 @@ def certainty(outcome: Outcome) -> float:
 
 def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Row:
     result = view.result
-    item, outcome, gold, verdicts = result.dataset.items[at], result.outcomes[at], view.gold[at], result.verdicts.by_row
-    sure = certainty(outcome)
-    marks = {
-        "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
-        "low": outcome.label is not None and sure < LOW,
-        "none" if outcome.label is None else outcome.decision or "": True,
-        "reviewed" if at in verdicts else "models": bool(verdicts),
-    }
+    item, outcome = result.dataset.items[at], result.outcomes[at]
     return Row(
         item=item,
         outcome=outcome,
-        gold=gold,
-        reviewed=verdicts.get(at),
+        gold=view.gold[at],
+        reviewed=result.verdicts.by_row.get(at),
         votes=result.votes,
         codes=result.votes.codes[at],
         grades=_grades(result.votes, at),
         variants={name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants},
-        certainty=sure,
-        marks=tuple(name for name, applies in marks.items() if name and applies),
+        certainty=certainty(outcome),
+        marks=_marks(view, at),
     )
+
+
+def _marks(view: View, at: int) -> tuple[str, ...]:
+    """Return the filters that a row matches."""
+    outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
+    decision = "people" if view.settled[at] else "none" if outcome.label is None else outcome.decision or ""
+    marks = {
+        "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
+        "low": outcome.label is not None and certainty(outcome) < LOW,
+        decision: True,
+        "reviewed" if at in verdicts else "models": bool(verdicts),
+    }
+    return tuple(name for name, applies in marks.items() if name and applies)
 
 
 def _grades(votes: Votes, at: int) -> Floats | None:

@@ -26,9 +26,15 @@ MOST_GRADES = 5
 LEAST_GRADE = 0.005
 THE_TEXT, THE_SAME_TEXT = 0, 1
 """What stands for a variant that is the text itself: as the original, or under a question put differently."""
-DECISIONS = (("review", "to review"), ("accept", "accepted"), ("agree", "answers agree"), ("none", "no label"))
+DECISIONS = (
+    ("review", "to review"),
+    ("accept", "accepted"),
+    ("agree", "answers agree"),
+    ("people", "labelled by people"),
+    ("none", "no label"),
+)
 BY_WHOM = (("reviewed", "reviewed by people"), ("models", "labelled by models alone"))
-FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
+FILTERS = (("wrong", "differs from gold after learning from it"), ("low", f"low {{measure}} (below {LOW:.2f})"))
 ORDERS = (
     ("review", "to review first"),
     ("file", "as in the file"),
@@ -36,7 +42,7 @@ ORDERS = (
     ("surest", "most certain first"),
     ("label", "by label"),
 )
-CAUTION = "The fit learned from the gold rows, so counting errors in this list is slightly optimistic."
+CAUTION = "The fit learned from the gold rows, so their labels here are better than those of other rows."
 Cell = tuple[str, str | None, float | None, str]
 """A cell of the list: its class, what it says, a share to draw beside it, and what stands below in small print."""
 Entry = dict[str, Any]  # a row of the list, as data for the script
@@ -173,14 +179,15 @@ def _choice(name: str, title: str, options: Sequence[tuple[str, str]]) -> Markup
 
 def filter_buttons(group: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
     """Return buttons of which at most one is pressed; None if they would not tell rows apart."""
-    totals = {name: selection.marked(name) for name, _ in filters}
-    if not any(0 < times < len(selection.rows) for times in totals.values()):
+    listed = {name: selection.marked(name) for name, _ in filters}
+    if not any(0 < times < len(selection.rows) for times in listed.values()):
         return None
-    buttons = [
-        tag("button", title, " ", tag("b", count(totals[name])), type="button", data_filter=name, aria_pressed="false")
-        for name, title in filters
-        if totals[name]
-    ]
+    buttons = []
+    for name, title in filters:
+        total = selection.total(name)
+        some = f" ({count(listed[name])} listed)" if listed[name] < total else ""
+        shown = (title, " ", tag("b", count(total)), some)
+        buttons += [tag("button", *shown, type="button", data_filter=name, aria_pressed="false")] if total else []
     return tag("div", *buttons, role="group", aria_label=group)
 
 

@@ -31,6 +31,7 @@ HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
     ("agree", "answers agree", "same"),
+    ("people", "labelled by people", "same"),
     ("review", "to review", "maybe"),
     ("none", "no label", "no"),
 )
@@ -51,7 +52,7 @@ def headline(view: View) -> Markup:
     result = view.result
     verdict, why = _verdict(result.learned.model, result.counts)
     certificate = result.learned.model.certificate
-    stamp = None if certificate is None else _stamp(certificate)
+    stamp = None if certificate is None else b.stamp(certificate_text.standing(certificate))
     kind = (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
     question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
     return header(
@@ -93,7 +94,7 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
 
 def _next(result: RunResult) -> b.Paragraph:
     """Return how many rows are to be checked, and the command that helps most now."""
-    review, step = result.counts.decisions.get("review", 0), answer.next_step(result)
+    review, step = result.counts.to_review, answer.next_step(result)
     todo = f"{count(review)} to check → " if review else "Next → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
@@ -112,12 +113,15 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     yield _accuracy(view)
     if result.learned.model.decided_by:
         unlabelled = f", {count(result.unlabelled)} without a label" if result.unlabelled else ""
-        found = _decisions(result.counts)
-        yield b.KeyFigure(count(found["review"] + found["none"]), "to review", f"of {counted(rows, 'row')}{unlabelled}")
+        of_rows = f"of {counted(rows, 'row')}{unlabelled}"
+        yield b.KeyFigure(count(result.counts.to_review), "to review", of_rows)
     else:
         yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
     used = "for learning and testing" if view.gold_rows else "to learn from and to test with"
     learned = f"{counted(reviewed['rows'], 'row')} reviewed" if reviewed["rows"] else used
+    figures = result.learned.figures
+    if figures and (left_out := view.gold_rows - figures[0].accuracy.n):
+        learned = f"{learned}; {count(left_out)} not used: copies, or without an answer"
     yield b.KeyFigure(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", learned)
     calls = sum(bill.calls for bill in bills)
     price = total_cost([bill.usd for bill in bills])
@@ -165,22 +169,10 @@ def _stamped(model: Model, counts: Counts) -> b.Group:
         return b.Group([stamp, b.Paragraph(what, "promise"), more], kind="cert")
     certificate = None if model.by_agreement else model.certificate
     said = without_gold(counts) if certificate is None else promised(certificate)
-    stamp = b.Stamp("no promise", "warn") if certificate is None else _stamp(certificate)
+    stamp = b.stamp("none" if certificate is None else certificate_text.standing(certificate))
     what, _, why = said.headline.removeprefix("promise: ").partition(": ")
     details = b.Bullets([f"{capital(one)}." for one in ((why, *said.details) if why else said.details)])
     return b.Group([stamp, b.Paragraph(capital(what), "promise"), details], kind="cert")
-
-
-def _stamp(certificate: Certificate) -> b.Stamp:
-    finding = certificate.audit and certificate.audit.finding
-    if finding == "revoked":
-        return b.Stamp("revoked by audit", "bad")
-    if not certificate.holds:
-        return b.Stamp("no promise", "warn")
-    # only a check by people is evidence about these rows; a promise is about the method, so it is not green
-    if finding == "confirmed":
-        return b.Stamp("confirmed by audit", "good")
-    return b.Stamp("promise, audit open" if finding == "open" else "promise, not audited", "given")
 
 
 def _basis(certificate: Certificate) -> b.KeyValues:
@@ -195,9 +187,9 @@ def _basis(certificate: Certificate) -> b.KeyValues:
 
 
 def _decisions(counts: Counts) -> Counter[str]:
-    """Return how many rows are accepted, agree, are sent to review, or have no label (`none`)."""
-    # a row without a label is always for review
-    return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
+    """Return how many rows are accepted, agree, are settled by `people`, are for review, or have no label (`none`)."""
+    none = min(counts.unlabelled, counts.to_review)  # a row without a label is always for review
+    return Counter({**counts.decisions, "review": counts.to_review - none, "people": counts.settled, "none": none})
 
 
 def look_at(facts: Facts, most: int | None = None) -> b.Section:
