@@ -44,18 +44,18 @@ SPECIFICATIONS = [
 ROBUST = Robust(name="hateful", reference=0.0, made=SPECIFICATIONS[0], specifications=SPECIFICATIONS)
 
 
-def test_the_page_has_the_question_and_the_data_first_then_the_differences_without_0() -> None:
+def test_the_page_has_the_question_and_the_data_first_then_the_differences_that_are_clear_of_zero() -> None:
     more = [line("hateful", "east − north", 0.05, 0.6), line("hateful", "west − north", -0.3, 0.01)]
     differences = [line("hateful", "south − north", -0.2, 0.04), *more]
     html = page(replace(ESTIMATED, title="Share of hateful by region", data="news.csv", differences=differences))
     shown = Page(html)
     assert shown.text.index("Share of hateful by region") < shown.text.index("news.csv · 1,000 texts")
     text = section(html, "differences")
-    assert "2 of 3 differences have a 95 % interval without 0." in text
+    assert "2 of 3 differences are clear of zero (p (Holm) < .05)." in text
     assert (
-        text.index("west − north") < text.index("south − north") < text.index("1 difference whose interval contains 0")
+        text.index("west − north") < text.index("south − north") < text.index("1 difference that is not clear of zero")
     )
-    assert text.index("1 difference whose interval contains 0") < text.index("east − north")
+    assert text.index("1 difference that is not clear of zero") < text.index("east − north")
     assert html.index('id="differences"') < html.index('id="estimates"') < html.index('id="notes"')
 
 

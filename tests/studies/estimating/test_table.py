@@ -10,6 +10,7 @@ import pytest
 from pcs_annotator import PcsError, estimate
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.studies.estimating.page import answer_shown, page
 from tests.simulated import write_csv
 
 ROWS, GOLD = 1500, 240
@@ -44,8 +45,6 @@ def test_labels_from_anywhere_are_corrected_by_gold() -> None:
 def test_files_and_frames_and_the_command_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import json
 
-    from pcs_annotator.faces.cli.main import main
-
     table = made()
     file = write_csv(
         tmp_path / "labels.csv", [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
@@ -57,7 +56,6 @@ def test_files_and_frames_and_the_command_agree(tmp_path: Path, capsys: pytest.C
     assert main([*asked, "--json", "-o", str(tmp_path / "e.md")]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["estimates"][0]["corrected"]["value"] == found.lines[0].corrected.value
-    assert said["differences"][0]["ratio"]["low"] < 1 < said["differences"][0]["ratio"]["high"]
     assert main([*asked, "--p-adjust", "bh", "-o", str(tmp_path / "e.md")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "240 gold rows are assumed to be a simple random sample of the rows" in printed
@@ -242,7 +240,6 @@ def test_months_have_a_slope_and_a_band_for_all_of_them() -> None:
     found = of_table(table, by="day", every="month", of=["yes"])
     slope = found.differences[-1]
     assert slope.group == "slope per month"
-    assert slope.ratio is None
     shares = [later[month == one].mean() for one in range(1, 7)]
     low, high = slope.corrected.interval
     assert low < np.polyfit(range(6), shares, 1)[0] < high
@@ -252,21 +249,8 @@ def test_months_have_a_slope_and_a_band_for_all_of_them() -> None:
         assert np.ptp(line.band.interval) > 1.2 * np.ptp(line.corrected.interval)
     frame = found._columns()
     assert frame["band_low"][0] == found.lines[0].band.interval.low
-    assert frame["ratio"][0] is None
     both = of_table(table, by=["party", "day"], every="month", of=["yes"], pool=True)
     assert [one.group for one in both.differences if "slope" in one.group] == [f"{p} · slope per month" for p in "abc"]
-
-
-def test_ratios_stand_beside_differences() -> None:
-    found = of_table(made(), by="party", of=["yes"])
-    shares = {line.group: line.corrected.value for line in found.lines}
-    for line in found.differences:
-        second, first = line.group.split(" − ")
-        assert line.ratio.value == pytest.approx(shares[second] / shares[first])
-        assert line.ratio.interval.low < line.ratio.value < line.ratio.interval.high
-        # the two tests nearly agree
-        assert (line.p_value < 0.02) <= (not line.ratio.interval.low <= 1 <= line.ratio.interval.high)
-    assert all(line.ratio is None for line in of_table(made(), by="party", values={"yes": 1, "no": 0}).differences)
 
 
 def test_p_values_are_adjusted_as_asked() -> None:
@@ -298,13 +282,14 @@ def test_pooled_groups_are_nearer_to_each_other_and_their_intervals_narrower() -
     assert any("hold in 95 % of groups on average" in note for note in together.notes)
 
 
-def test_a_small_ratio_without_any_cases_is_still_told() -> None:
-    table = made()
-    table["gold"] = np.where(DRAWN & (PARTY == "a"), "no", table["gold"])
-    table["machine"] = np.where(PARTY == "a", "no", table["machine"])
-    found = of_table(table, by="party", of=["yes"])
-    one = next(line for line in found.differences if line.group == "b − a")
-    assert one.ratio.interval.low > 1
+def test_noise_among_many_differences_is_not_announced() -> None:
+    groups = np.random.default_rng(5).integers(0, 12, ROWS)
+    found = of_table(made(noise=[f"g{one:02}" for one in groups]), by="noise", of=["yes", "no"])
+    alone = [line for line in found.differences if not line.corrected.interval.low <= 0 <= line.corrected.interval.high]
+    assert alone, "an interval misses 0 by chance"
+    said = " ".join(str(block) for block in answer_shown(found))
+    assert f"0 of {len(found.differences)} differences are clear of zero (p (Holm) < .05)" in said
+    assert f"0 of {len(found.differences)} differences are clear of zero" in page(found)
 
 
 def test_details_do_not_point_to_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from pcs_annotator.showing.formats import label_name
 TAIL = 0.025
 MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
-MORE = ("ratio", "band")
+MORE = ("band",)
 ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}  # how p-values are adjusted → what tables call them
 
 
@@ -86,7 +86,6 @@ class Line(NamedTuple):
     tuning: float  # how much machine labels count in the corrected estimate, 0 to 1
     p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
     adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table
-    ratio: Figure | None = None  # of a difference between shares: the corrected ratio of the two; None if undefined
     band: Figure | None = None  # of a period: the corrected estimate with an interval for all periods at once
 
     @property

@@ -89,8 +89,7 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
             between = f"{groups.names[second]} − {groups.names[first]}"
             one = larger.of(found, {second: 1.0, first: -1.0}, middle)
             rows = int(groups.gold_rows[[first, second]].sum())
-            ratio = larger.ratio(found["corrected"], second, first, middle) if bounded else None
-            differences.append(answers.line_of(name, between, one, rows, test=True)._replace(ratio=ratio))
+            differences.append(answers.line_of(name, between, one, rows, test=True))
         for trend, weights in groups.trends.items():
             rows = int(groups.gold_rows[[*weights]].sum())
             differences.append(answers.line_of(name, trend, larger.of(found, weights, middle), rows, test=True))

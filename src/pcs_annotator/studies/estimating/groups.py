@@ -10,8 +10,6 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
-from pcs_annotator.core.result_table import Figure
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.estimating.corrected import UNSEEN, CoefficientEstimate, Study
 from pcs_annotator.estimating.pooling import NORMAL, pooled
 from pcs_annotator.studies.estimating import answers
@@ -67,21 +65,6 @@ class Groups(NamedTuple):
                 one.value @ chosen[:, np.newaxis], covariance, freedom, one.tuning, shift
             )
         return result
-
-    def ratio(self, found: CoefficientEstimate, top: int, bottom: int, middle: float) -> Figure | None:
-        """Return the ratio of two groups with an interval on the scale of logarithms; None if it is undefined."""
-        ways = {"": found}
-        one, other = (self.of(ways, {place: 1.0}, middle)[""] for place in (top, bottom))
-        middles = one.value.item() + one.shift, other.value.item() + other.shift
-        if min(middles) <= 0:
-            return None
-        # the delta method
-        slope = self.of(ways, {top: 1 / middles[0], bottom: -1 / middles[1]}, middle)[""]
-        moved = slope._replace(value=np.log([middles[0] / middles[1]]), shift=0.0)
-        value, ends = answers.figure_of(moved)
-        low, high = np.exp(ends or (value, value)).tolist()
-        seen = min(one.value.item(), other.value.item()) > 0
-        return Figure(float((one.value / other.value).item() if seen else np.exp(value)), Interval(low, high))
 
     def pooled(self, seen: CoefficientEstimate, width: float) -> list[CoefficientEstimate]:
         """Return the means of groups, drawn towards each other, from those with errors that gold rows show.

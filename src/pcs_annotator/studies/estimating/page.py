@@ -14,13 +14,13 @@ from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import label_name, number, signed
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_docx, to_latex, to_markdown
 from pcs_annotator.showing.to_html import STYLES, document, header
-from pcs_annotator.studies.estimating.answers import ADJUSTED, METHODS, Estimated, Line
+from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
 from pcs_annotator.tables.files import check_ending, write_page
 
-HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)", "ratio": "ratio"}
-HEADINGS["band"] = "band (all periods)"
+HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)", "band": "band (all periods)"}
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
 LINES_SHOWN = 5
+LEVEL = 0.05
 _HOW_TO_READ = (
     "Marks are estimates from machine labels, corrected by the gold rows, with 95 % intervals. Naive is what machine "
     "labels would give if all were true, which is biased: the dashed line of a share; that of a difference is 0."
@@ -49,7 +49,7 @@ def tables(found: Estimated) -> list[ResultTable]:
 
 
 def answer_shown(found: Estimated) -> Iterator[b.Block]:
-    """Yield the differences whose interval excludes 0, the largest first, or else all; without any, the estimates."""
+    """Yield the differences that are clear of zero, the largest first, or else all; without any, the estimates."""
     told, _ = told_apart(found.differences)
     if found.differences:
         yield b.Paragraph(f"{_differences_told(found)}{', the largest' if told[LINES_SHOWN:] else ''}", "title")
@@ -70,34 +70,34 @@ def answer_lines(found: Estimated, *, everything: bool = False) -> Iterator[tupl
 
 
 def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
-    """Return the lines whose interval excludes 0, the largest first, and the others."""
-    told = [line for line in lines if _excludes_zero(line)]
-    return sorted(told, key=lambda line: -abs(line.corrected.value)), [one for one in lines if not _excludes_zero(one)]
+    """Return the lines that are clear of zero, the largest first, and the others."""
+    told = [line for line in lines if _clear_of_zero(line)]
+    return sorted(told, key=lambda line: -abs(line.corrected.value)), [one for one in lines if not _clear_of_zero(one)]
 
 
 def _differences_told(found: Estimated) -> str:
     told, _ = told_apart(found.differences)
-    have = counted(len(found.differences), "difference has", "differences have")
-    return f"{len(told)} of {have} a 95 % interval without 0"
+    are = counted(len(found.differences), "difference is", "differences are")
+    return f"{len(told)} of {are} clear of zero ({ADJUSTED[found.p_adjust]} < .05)"
 
 
-def _excludes_zero(line: Line) -> bool:
-    ends = line.corrected.interval
-    return ends is not None and not ends.low <= 0 <= ends.high
+def _clear_of_zero(line: Line) -> bool:
+    """Return whether a test says so that allows for how many were made; of 20 intervals, one misses 0 by chance."""
+    p_value = line.p_value if line.adjusted is None else line.adjusted
+    return p_value is not None and p_value < LEVEL
 
 
 def _table(
     name: str, title: str, lines: Sequence[Line], unit: float, notes: Sequence[str], tests: Sequence[str]
 ) -> ResultTable:
     """Return lines as a table, with those columns that some line has; `tests` are what p-values are called."""
-    units = {**dict.fromkeys((*METHODS, "band"), unit), "ratio": 1.0}
     shown = {key: title for key, title in HEADINGS.items() if any(getattr(line, key) is not None for line in lines)}
     grouped = any(line.group for line in lines)
     tests = tests if any(line.p_value is not None for line in lines) else ()
     rows: list[list[Content]] = [
         [
             *([line.name, line.group] if grouped else [line.name]),
-            *(_scaled(getattr(line, key), units[key]) for key in shown),
+            *(_scaled(getattr(line, key), unit) for key in shown),
             line.gold_rows,
             *(line.p_value, line.adjusted)[: len(tests)],
         ]
@@ -109,7 +109,7 @@ def _table(
         columns=["", *(["group"] if grouped else []), *shown.values(), "gold rows", *tests],
         rows=rows,
         notes=notes,
-        digits={**dict.fromkeys(shown.values(), 1 if unit == 100 else 3), "ratio": 2, **dict.fromkeys(tests, 3)},
+        digits={**dict.fromkeys(shown.values(), 1 if unit == 100 else 3), **dict.fromkeys(tests, 3)},
     )
 
 
@@ -194,10 +194,10 @@ def page(found: Estimated) -> str:
 
 
 def _differences(found: Estimated) -> b.Section:
-    """Return the differences whose interval excludes 0, and the others folded away."""
+    """Return the differences that are clear of zero, and the others folded away."""
     told, rest = told_apart(found.differences)
     scale = _scale(found.differences)
-    more = counted(len(rest), "difference whose interval contains 0", "differences whose interval contains 0")
+    more = counted(len(rest), "difference that is not clear of zero", "differences that are not clear of zero")
     return b.section(
         "differences",
         "Differences, percentage points" if found.kind == "share" else "Differences",
