@@ -15,6 +15,8 @@ from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.studies.methods_text import methods_of
+from pcs_annotator.verbs.fit import open_run
 from tests.runs.reviewing import Reviewing
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
@@ -190,6 +192,17 @@ def test_a_plan_shows_the_price_of_one_call_and_of_several(capsys: pytest.Captur
     alone = json.loads(shown(["plan", "data.csv", "--separately", "--json"], capsys))
     assert alone["calls"] == 160
     assert alone["alternatives"]["without --separately"]["calls"] == 80
+
+
+def test_plan_and_methods_say_what_prompts_about_several_variables_showed(capsys: pytest.CaptureFixture[str]) -> None:
+    write("data.csv", range(40), gold=30)
+    examples = '[[variables.topic.examples]]\ntext = "Prices rose."\nlabel = "economy"\n'
+    Path("pcs.toml").write_text(f"{CONFIG}\n{examples}", encoding="utf-8")
+    assert not json.loads(shown(["plan", "data.csv", "--json"], capsys))["examples"]
+    shown(["run", "data.csv", "-q"], capsys)
+    methods = methods_of(open_run(Path("runs/data/topic")))
+    assert "Examples" not in methods
+    assert "this one shared its prompt with 'frames'" in methods
 
 
 def test_variables_asked_separately_agree_with_one_call(capsys: pytest.CaptureFixture[str]) -> None:

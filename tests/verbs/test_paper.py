@@ -144,7 +144,7 @@ def test_the_methods_paragraph_has_what_readers_need(paper: Paper) -> None:
         " ".join(INSTRUCTION.split()),
         "Labels were explained: good: 100% fine.",
         "up to 2 ways (original and frame)",
-        "2 coders (anna and ben) labelled rows independently",
+        "2 coders (anna and ben) labelled rows; ",
         "came with the data and are assumed to be drawn at random",
         "the majority of the coders (rows on which they tie have none)",
         "3-fold cross-validation",
@@ -189,13 +189,16 @@ def test_copies_and_verdicts_are_counted_in_the_paragraph_as_in_a_fit(tmp_path: 
     first = paper_of(open_run(folder)).methods
     assumed = "40 came with the data and are assumed to be drawn at random"
     assert f"50 rows had a gold label; {assumed} and 10 repeat a text and were not counted again." in first
+    fit_run(folder, {"max_error": None})  # nothing is accepted, so that all rows are for people
     with Review.open(folder, ReviewOptions(refit_every=0, seed=1)) as review:
         for _ in range(12):
             judge(review, "doubtful", lambda shown: truth_of(int(shown.text.split()[1])))
     result = fit_run(folder)
     assert result.verdicts.counts["at_random"] == 0
-    said = f"62 rows had a gold label; {assumed}, 12 were chosen otherwise and 10 repeat a text"
-    assert said in paper_of(result).methods
+    methods = paper_of(result).methods
+    assert f"62 rows had a gold label; {assumed}, 12 were chosen otherwise and 10 repeat a text" in methods
+    assert "Figures include the 12 rows that were chosen otherwise, so they describe the gold rows" in methods
+    assert "Figures include" not in first
 
 
 def test_answers_that_others_paid_for_count_like_own_ones(tmp_path: Path) -> None:

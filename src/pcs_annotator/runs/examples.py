@@ -14,7 +14,7 @@ from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import gold_of
-from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold
+from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold, task_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.tables import Dataset
@@ -32,7 +32,7 @@ def uses_examples(relations: Iterable[str]) -> bool:
 def about_examples(config: Config) -> str:
     """Return which examples prompts show, in a sentence; empty if they show none."""
     task = config.task
-    if not task.examples:
+    if not task.examples or task_of(config).together is not None:  # a call about several variables shows none
         return ""
     nearest = f"the {task.nearest} of {len(task.examples)} that are most like its text, never the text itself"
     where = "under the relation examples" if uses_examples(config.relations.use) else "in each prompt"

@@ -42,6 +42,9 @@ def _sentences(result: RunResult) -> Iterator[str]:
         yield candidates
     elif task.meanings:
         yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
+    if task.together is not None and len(task.together.parts) > 1:
+        names = [repr(part.name) for part in task.together.parts if part.name != task.together.name]
+        yield f"Where a model can answer several questions at once, this one shared its prompt with {series(names)}."
     if examples := about_examples(config):
         yield examples
     relations = result.votes.relations
@@ -94,8 +97,8 @@ def _about_gold(result: RunResult) -> Iterator[str]:
     if coders is not None:
         alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
         yield (
-            f"{counted(len(coders.names), 'coder')} ({series(coders.names)}) labelled rows independently; "
-            f"{coders.rows:,} rows have labels of two coders or more{alpha}."
+            f"{counted(len(coders.names), 'coder')} ({series(coders.names)}) labelled rows; {coders.rows:,} rows have "
+            f"labels of two coders or more{alpha}."
         )
     source = result.dataset.columns
     where = (
@@ -104,10 +107,17 @@ def _about_gold(result: RunResult) -> Iterator[str]:
     yield f"{counted(int(known.sum()), 'row')} had a gold label{where}; {drawn}."
     folds = result.config.learn.folds
     how = learned.model.weights.diagnostics.optimiser or result.config.learn.optimiser
+    if learned.model.text is not None:
+        yield "A classifier of the texts, learned from the gold rows, helped to decide."
     yield (
         f"Weights ({how}) and calibration were learned from the gold rows, and all figures come from {folds}-fold "
         "cross-validation: every row was labelled by fits that had not seen its gold label."
     )
+    if chosen := int((once & ~at_random).sum()):
+        yield (
+            f"Figures include the {counted(chosen, 'row')} that {'was' if chosen == 1 else 'were'} chosen otherwise, "
+            "so they describe the gold rows, and not all texts."
+        )
 
 
 def _about_promise(result: RunResult) -> Iterator[str]:

@@ -114,6 +114,13 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     return replace(found, files=files)
 
 
+def fitted_with(source: Path) -> LearnSettings | None:
+    """Return the settings of the last fit of a run, of a codebook those of its first variable; None for a table."""
+    if not source.is_dir():
+        return None
+    return Run.open(next(iter(runs.variables_in(runs.RunFolder(source)).values()), source)).settings
+
+
 def evaluate_votes(
     recorded: RecordedVotes, methods: Sequence[Method], splitting: Splitting, name: str = "these votes"
 ) -> Evaluated:
@@ -229,4 +236,6 @@ def value_of_votes(
 
 def compare(first: str, second: str, splitting: Splitting | None = None) -> Comparison:
     """Compare two runs, or parts of runs, on the rows that they have in common; no model is called."""
-    return compare_sides(*open_sides(first, second, open_run), splitting or Splitting())
+    sides = open_sides(first, second, open_run)
+    learn = sides[0].run.config.learn
+    return compare_sides(*sides, splitting or Splitting(folds=learn.folds, seed=learn.seed))

@@ -54,7 +54,7 @@ splitting_options = options.with_options(
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="How PCS learns; the other methods are tested against it.",
+    help="How PCS learns; the other methods are tested against it. Of a run, as --folds and --seed: its own.",
 )
 @options.list_option("--methods", "Methods, the first tested against the others; default: all.")
 @splitting_options
@@ -91,6 +91,7 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
             lambda: [groups.table(), *learned_view.notes_shown(notes)],
         )
         return
+    given |= _as_fitted(source)
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
@@ -102,6 +103,14 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
         found = numbers or evaluate.evaluate_source(request)
     shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
     options.show(*shown, found, notes, details=None if numbers else evaluation_details)
+
+
+def _as_fitted(source: Path) -> dict[str, Any]:
+    """Return how the last fit of a run learned, where nothing else was asked for, so that its figures agree."""
+    settings, context = evaluate.fitted_with(source), click.get_current_context()
+    unasked = ("optimiser", "folds", "seed") if settings is not None else ()
+    usual = click.core.ParameterSource.DEFAULT
+    return {name: getattr(settings, name) for name in unasked if context.get_parameter_source(name) is usual}
 
 
 def numbers_json(found: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
