@@ -71,7 +71,7 @@ def test_an_accent_late_in_a_long_line_tells_the_encoding_too(before: bytes, siz
 
 def test_one_line_that_is_not_utf_8_after_many_that_are_is_named() -> None:
     with pytest.raises(TableError, match=r"some lines are UTF-8 and others are not \(line 2,002\)"):
-        found("text\n".encode() + "Die Straße ist schön.\n".encode() * 2000 + b"Stra\xdfe\n")
+        found(b"text\n" + "Die Straße ist schön.\n".encode() * 2000 + b"Stra\xdfe\n")
 
 
 @pytest.mark.parametrize(

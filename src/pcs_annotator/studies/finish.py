@@ -136,7 +136,7 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
     (votes, said), (name, price, person_price) = machine, wanted["expense"]
     gold, max_error = gold_codes(votes, run.gold.labels), wanted["max_error"]
     sample = run.gold.random_sample & (gold != UNLABELLED)
-    known = expected_labels(votes, gold, run.settings, run.texts)
+    known = expected_labels(votes, gold, run.settings, run.texts, run.shape)
     # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
     delta = (1 - wanted["certainty"]) * TURN ** (turn + 1)
     need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))

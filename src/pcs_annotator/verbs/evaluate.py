@@ -157,7 +157,9 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
             f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
             "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
-    known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
+    known = expected_labels(
+        votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts, recorded.shape
+    )
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
