@@ -257,3 +257,11 @@ def test_outputs_that_would_be_something_else_are_refused(
     assert main(arguments) == 2
     assert re.search(complaint, " ".join(capsys.readouterr().err.split()))
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("ledger.db-")] == before
+
+
+def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{row},{'6.0' if row % 2 else '3.0'},{6 if row % 2 else 3}" for row in range(20)]
+    Path("votes.csv").write_text("id,gold,a|x\n" + "\n".join([*rows, "20,,6"]) + "\n")
+    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["labels"] == ["3", "6"]
