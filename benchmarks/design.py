@@ -25,6 +25,7 @@ from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Foretold, Sample
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds
 from pcs_annotator.judging.promising.whole_table import share_rows
+from pcs_annotator.judging.weighing.label_shape import ONE
 from pcs_annotator.runs.learn import Expected, expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
@@ -40,7 +41,7 @@ PROMISE = Promise(max_error=GOAL.max_error, certainty=GOAL.certainty)
 def learned(votes: Votes, truth: Codes, rows: Integers) -> Expected:
     gold = np.full(len(truth), UNLABELLED, dtype=truth.dtype)
     gold[rows] = truth[rows]
-    found = expected_labels(votes, gold, LearnSettings(optimiser="lr", text=False), [*map(str, votes.ids)])
+    found = expected_labels(votes, gold, LearnSettings(optimiser="lr", text=False), [*map(str, votes.ids)], ONE)
     assert found is not None
     return found
 

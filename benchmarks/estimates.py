@@ -37,6 +37,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
+from pcs_annotator.judging.weighing.label_shape import ONE
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
@@ -259,7 +260,7 @@ def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> He
 def _learned(votes: Votes, gold: Codes, sample: Sample) -> Study:
     known = np.full(len(gold), UNLABELLED, dtype=np.int8)
     known[sample.rows] = sample.truth
-    found = expected_labels(votes, known, LearnSettings(optimiser="lr", resamples=0), list(votes.ids))
+    found = expected_labels(votes, known, LearnSettings(optimiser="lr", resamples=0), list(votes.ids), ONE)
     assert found is not None
     return Study(found.fitted, found.held_out[sample.rows], sample, whole=True)
 

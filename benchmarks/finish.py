@@ -25,7 +25,7 @@ from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows
-from pcs_annotator.judging.weighing.label_shape import LabelShape
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 
@@ -123,7 +123,7 @@ def probabilities_of(votes: Votes, truth: Codes, sample: Mask, settings: LearnSe
     gold = np.where(sample, truth, UNLABELLED).astype(truth.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
-        known = expected_labels(votes, gold, settings, votes.texts or [*map(str, votes.ids)])
+        known = expected_labels(votes, gold, settings, votes.texts or [*map(str, votes.ids)], ONE)
     assert known is not None
     return known.held_out
 

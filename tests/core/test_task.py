@@ -162,7 +162,7 @@ def test_every_label_has_its_position_regardless_of_case(labels: list[str], data
     position = data.draw(st.integers(0, len(labels) - 1))
 
     assert lookup[labels[position].casefold()] == position
-    assert len(lookup) == len(labels)
+    assert {*lookup.values()} == {*range(len(labels))}
 
 
 def test_unknown_label_names_the_place_the_value_and_the_labels() -> None:
@@ -187,3 +187,11 @@ def test_label_with_a_line_break_is_refused(label: str) -> None:
 def test_labels_with_commas_are_in_quotes_in_the_usual_instruction() -> None:
     labels = ["sports, games", "👩‍💻 work"]
     assert usual_instruction(labels) == 'Which label fits the text best: "sports, games", "👩‍💻 work"?'
+
+
+def test_a_whole_number_is_one_label_with_and_without_what_pandas_adds() -> None:
+    assert label_lookup(["6", "-3.0", "6.5", "six"]) == {
+        **{"6": 0, "6.0": 0, "-3.0": 1, "-3": 1},
+        **{"6.5": 2, "six": 3},
+    }
+    assert label_lookup(["6", "6.0"]) == {"6": 0, "6.0": 1}

@@ -29,8 +29,10 @@ from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs import codebook
+from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
+from pcs_annotator.studies.finish import Terms, finish
 from pcs_annotator.verbs.fit import open_run
 from tests.made_once import made_once
 from tests.simulated import copy_run, few_resamples, read_csv, write_csv
@@ -329,3 +331,15 @@ def test_errors_follow_the_spread_of_the_answers_if_they_do(wild: bool) -> None:
     assert spread[hard > 1].mean() > 2 * spread[hard <= 1].mean()
     again = calibrator_from_dict(Calibrator(method="number", numbers=model).to_dict())
     assert np.array_equal(again.apply(scores, labels), found)
+
+
+def test_finish_labels_with_the_run_s_model_of_numbers(folder: Path) -> None:
+    finish(folder, 0.02, Terms(error="distance"))
+    machine = json.loads((folder / "finish.json").read_text())["by_machine"]
+    rows = {row["id"]: row for row in read_csv(folder / "labels.csv")}
+    off = [abs(float(label) - int(re.findall(r"is (\d+)", rows[name]["text"])[0])) for name, label in machine.items()]
+    assert len(off) > 20
+    assert np.mean(off) < 2.5
+    labels = Run.open(folder).votes.labels
+    step = float(labels[1]) - float(labels[0])
+    assert all(abs(float(label) - float(rows[name]["pcs_label"])) <= step for name, label in machine.items())

@@ -30,6 +30,7 @@ from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
 from pcs_annotator.verbs.label import label
+from pcs_annotator.verbs.run import run
 from tests.simulated import move_run, simulated_models, truth_of, write_texts
 
 EVERYTHING = Saving(audit=1.0)
@@ -242,15 +243,44 @@ def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     fit_run(folder)
     traces = [path for path in folder.rglob("*") if path.is_file() and _has(path, name, "Zebedee")]
     assert {path.name for path in traces} >= {"stream.db", "review.jsonl", "model.json", "2.json"}
-    answers = forget(folder, name)
-    assert answers == 6  # three models, two questions
+    found = forget(folder, name)
+    assert found.answers == 6  # three models, two questions
+    assert (found.ids, found.rows) == ([name], [])
     assert [path for path in folder.rglob("*") if path.is_file() and _has(path, name, "Zebedee")] == []
     assert Run.open(folder).model_in_force().certificate is not None
     assert fit_run(folder).learned.model.gold_rows == 180
     with pytest.raises(UnknownRow, match="keeps no text"):
         forget(folder, name)
     classify(folder, range(4000, 4001), Saving(audit=0.0, ask="all"))
-    assert forget(folder, "serve:unknown", text(4000)) == 6
+    assert forget(folder, "serve:unknown", text(4000)).answers == 6
+
+
+def test_a_text_is_forgotten_whatever_id_it_was_sent_with(folder: Path) -> None:
+    classify(folder, range(4000, 4003), EVERYTHING)
+    found = forget(folder, "serve:when-it-came-again", text(4000))
+    assert len(found.ids) == 1
+    assert not [path for path in folder.rglob("*") if path.is_file() and _has(path, found.ids[0], text(4000))]
+    with Stream(RunFolder(folder).stream) as stream:
+        (other,) = stream.having([], [text(4002)])
+    with pytest.raises(UnknownRow, match="is another text"):
+        forget(folder, other, text(4001))
+    assert len(forget(folder, text=text(4001)).ids) == 1
+
+
+def test_rows_of_the_run_with_the_text_are_named_because_they_stay(folder: Path) -> None:
+    item = Run.open(folder).dataset.items[3]
+    assert forget(folder, text=item.text).rows == [item.id]
+
+
+def test_the_stream_of_replaced_results_is_kept_with_them(folder: Path, tmp_path: Path) -> None:
+    classify(folder, range(4000, 4001), EVERYTHING)
+    data = write_texts(tmp_path / "data.csv", range(8000, 8040), gold_rows=30)
+    config = Run.open(folder).config
+    run(RunRequest(data=data, folder=folder, config=config, replace=True, say=lambda _: None))
+    assert not RunFolder(folder).stream.exists()
+    (earlier,) = folder.glob("earlier-*/stream.db")
+    with Stream(earlier) as stream:
+        assert [*stream.having([], [text(4000)]).values()] == [text(4000)]
 
 
 def _has(path: Path, *words: str) -> bool:
@@ -366,13 +396,13 @@ def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earli
         assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 2}
         stream.add(items, votes, accepted, version=1, probability=1.0)  # those that were drawn stay as they were
         assert stream.counts() == {"texts": 4, "accepted": 2, "drawn": 4}
-        stream.forget("p")
+        stream.forget(["p"])
         assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
     with closing(sqlite3.connect(path)) as database, database:
         database.executescript("DROP TABLE counts; DROP TRIGGER come; DROP TRIGGER gone; DROP TRIGGER changed")
     with Stream(path) as stream:
         assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
-        stream.forget("q")
+        stream.forget(["q"])
         assert stream.counts() == {"texts": 2, "accepted": 0, "drawn": 2}
 
 

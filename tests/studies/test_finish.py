@@ -18,7 +18,6 @@ from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.finish import Expense, Terms, finish
-from pcs_annotator.tables.files import write_json
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.run import run
 from tests.runs.test_kinds import STEPS, one_step_off, texts
@@ -279,13 +278,6 @@ def test_what_is_accepted_in_bulk_is_still_to_do_and_other_rows_are_not_of_the_q
         given = Given(id=other, label="good", reviewer="Ann", queue="finish", lease=shown.lease, version=shown.version)
         assert review.submit(given).queue == "chosen"
     assert finish(folder, 0.03).left == first.left - 1
-
-
-def test_a_plan_of_an_earlier_version_goes_on(folder: Path) -> None:
-    first = finish(folder, 0.03)
-    plan = {name: value for name, value in read_plan(folder).items() if name not in ("error", "goal", "by_expert")}
-    write_json(folder / "finish.json", plan | {"near": False})
-    assert finish(folder, 0.03) == first
 
 
 @pytest.mark.system

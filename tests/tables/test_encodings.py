@@ -61,6 +61,19 @@ def test_lines_are_sampled_until_there_are_enough() -> None:
     assert found(b"plain\n" * 1000 + line * 5000) == Encoding("cp1252", guessed=True)
 
 
+@pytest.mark.parametrize("before", [b"plain words, ", b"x"])
+@pytest.mark.parametrize("size", [20_000, 1_100_000])
+def test_an_accent_late_in_a_long_line_tells_the_encoding_too(before: bytes, size: int) -> None:
+    line = before * (size // len(before)) + "Die Straße ist schön.".encode("cp1252")
+    assert found(b"text\n" + line + b"\n") == Encoding("cp1252", guessed=True)
+    assert found(b"text\n" + line + b" " + line + b"\n") == Encoding("cp1252", guessed=True)
+
+
+def test_one_line_that_is_not_utf_8_after_many_that_are_is_named() -> None:
+    with pytest.raises(TableError, match=r"some lines are UTF-8 and others are not \(line 2,002\)"):
+        found(b"text\n" + "Die Straße ist schön.\n".encode() * 2000 + b"Stra\xdfe\n")
+
+
 @pytest.mark.parametrize(
     ("data", "wanted", "words"),
     [

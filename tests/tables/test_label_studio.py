@@ -378,3 +378,8 @@ def test_the_real_interface_accepts_our_predictions() -> None:
         assert checker.validate_task({"data": task["data"]})
         assert checker.validate_prediction(task["predictions"][0])
     assert not checker.validate_prediction({"result": [choice("unheard of")]})
+
+
+@pytest.mark.parametrize("value", [{"number": -3.5}, -3.5])
+def test_a_number_below_zero_is_an_answer_and_not_a_skipped_row(value: object) -> None:
+    assert Control("depth", "number", ["-10", "0"]).chosen(value, "here") == ["-3.5"]

@@ -94,3 +94,8 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
     assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
     write_table(path, table, TableStyle(spreadsheet_safe=True))
     assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"
+
+
+def test_gold_that_pandas_wrote_beside_empty_cells_is_a_whole_number(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text,gold\nA,6.0\nB,\nC,6\nD,7.5\n")
+    assert read_source(tmp_path / "data.csv", Columns()).gold == ("6", None, "6", "7.5")

@@ -345,3 +345,25 @@ def test_a_sheet_has_the_variables_and_python_runs_them() -> None:
     Path("pcs.toml").write_text(CONFIG)
     with pytest.raises(ConfigError, match=r"topic is in pcs\.toml too"):
         run_codebook("data.csv", "pcs.toml", "other", codebook="book.csv")
+
+
+def test_labels_of_all_variables_follow_the_policy_for_outputs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("data.csv", range(40), gold=30)
+    Path("new.csv").write_text("id;text;note\n1;Text 500 says something.;=1+1\n2;Text 501 says something.;=2\n")
+    shown(["run", "data.csv", "-q"], capsys)
+    label = ["label", "new.csv", "--run", "runs/data", "-q"]
+    Path("mine.csv").write_text("mine")
+    assert main([*label, "-o", "mine.csv"]) == 2
+    assert "mine.csv exists" in " ".join(capsys.readouterr().err.split())
+    assert Path("mine.csv").read_text() == "mine"
+    shown([*label, "-o", "mine.csv", "--replace", "--spreadsheet-safe"], capsys)
+    assert [kept.read_text() for kept in Path().glob("mine-20*.csv")] == ["mine"]
+    assert Path("mine.csv").read_text().splitlines()[1].startswith("1;Text 500 says something.;'=1+1;")
+    with Path("new.csv").open() as piped:
+        monkeypatch.setattr("sys.stdin", piped)
+        shown(["label", "-", "--run", "runs/data", "-o", "rows", "--format", "jsonl", "-q"], capsys)
+    rows = [json.loads(line) for line in Path("rows").read_text().splitlines()]
+    assert [row["pcs_topic"] for row in rows] == [truth(row)[0] if row else None for row in (500, 501)]
+    assert all(row["pcs_frames"] for row in rows)

@@ -18,6 +18,7 @@ from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.verbs.exchange import Imported, export_rows, import_answers
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
@@ -57,7 +58,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 def written(folder: Path, **choice: Any) -> list[Task]:
     out = folder.parent / "tasks.json"
-    export_rows(folder, out, **(choice or {"decision": "all"}), replace=True)
+    export_rows(folder, out, **(choice or {"decision": "all"}), policy=OutputPolicy(replace=True))
     found: list[Task] = json.loads(out.read_text(encoding="ascii"))
     return found
 
@@ -245,7 +246,7 @@ def test_files_in_the_way_are_kept(folder: Path) -> None:
     out.unlink()
     with pytest.raises(TableError, match=r"tasks\.xml exists"):
         export_rows(folder, out, decision="all")
-    export_rows(folder, out, decision="all", replace=True)
+    export_rows(folder, out, decision="all", policy=OutputPolicy(replace=True))
     assert len(list(folder.parent.glob("tasks-*.xml"))) == 1
 
 

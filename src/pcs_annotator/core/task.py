@@ -248,9 +248,21 @@ def refuse_line_breaks(labels: Iterable[str]) -> None:
         raise LabelError(f"label {broken[0]!r} has a line break or a control character: write it in one line")
 
 
+def whole_number(label: str) -> str:
+    """Return a label that is a whole number without the `.0` that pandas adds in a column with empty cells.
+
+    >>> whole_number("6.0"), whole_number("6.5"), whole_number("version 6.0")
+    ('6', '6.5', 'version 6.0')
+    """
+    return label[:-2] if label.endswith(".0") and label[:-2].removeprefix("-").isdecimal() else label
+
+
 def label_lookup(labels: Sequence[str]) -> dict[str, int]:
-    """Return case-folded label → position."""
-    return {label.casefold(): position for position, label in enumerate(labels)}
+    """Return case-folded label → position; a whole number is known with `.0` and without."""
+    exact = {label.casefold(): position for position, label in enumerate(labels)}
+    whole = {whole_number(label): position for label, position in exact.items()}
+    numbers = {label: position for label, position in whole.items() if label.removeprefix("-").isdecimal()}
+    return {**{f"{label}.0": position for label, position in numbers.items()}, **numbers, **exact}
 
 
 def label_code(value: str, labels: Sequence[str], where: str) -> int:

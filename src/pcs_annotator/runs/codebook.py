@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import label_code, usual_instruction
+from pcs_annotator.core.task import label_code, usual_instruction, whole_number
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import is_large
 from pcs_annotator.runs.run_request import RunRequest
@@ -168,7 +168,7 @@ def _gold_columns(table: pa.Table, variable: str, task: TaskSettings) -> dict[st
 
 
 def _texts(table: pa.Table, column: str) -> list[str | None]:
-    return [(value or "").strip() or None for value in text_column(column, table[column]).to_pylist()]
+    return [whole_number((value or "").strip()) or None for value in text_column(column, table[column]).to_pylist()]
 
 
 def _many(

@@ -301,11 +301,11 @@ class Expected(NamedTuple):
 
 
 def expected_labels(
-    votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape = ONE
+    votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape
 ) -> Expected | None:
     """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
 
-    A copy of a text has the probabilities of the row that counts. Only numbers need a `shape`.
+    A copy of a text has the probabilities of the row that counts.
     """
     if (codes == UNLABELLED).all():
         return None

@@ -204,16 +204,18 @@ class Stream:
             found = self._database.execute("SELECT texts, accepted, drawn FROM counts").fetchone()
         return dict(zip(("texts", "accepted", "drawn"), found, strict=True))
 
-    def text_of(self, id: str) -> str | None:
-        """Return a text, empty if it was not kept; None if there is none with this ID."""
+    def having(self, ids: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+        """Return ID → text, empty if it was not kept, of the entries with one of these IDs or texts."""
+        query = "SELECT id, ifnull(text, '') FROM texts WHERE id IN (SELECT value FROM json_each(?)) "
+        given = json.dumps(ids), json.dumps([*map(text_hash, texts)])
         with self._explained():
-            found = self._database.execute("SELECT text FROM texts WHERE id = ?", (id,)).fetchone()
-        return None if found is None else str(found[0] or "")
+            query += "OR text_hash IN (SELECT value FROM json_each(?))"
+            return dict(self._database.execute(query, given).fetchall())
 
-    def forget(self, id: str) -> None:
-        """Delete a text."""
+    def forget(self, ids: Iterable[str]) -> None:
+        """Delete texts."""
         with self._explained():
-            self._database.execute("DELETE FROM texts WHERE id = ?", (id,))
+            self._database.executemany("DELETE FROM texts WHERE id = ?", [(one,) for one in ids])
             self._clean()
 
     def purge(self, days: float) -> int:

@@ -25,6 +25,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
 from pcs_annotator.tables.human_files import DrawnRow
+from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 from pcs_annotator.tables.table_writer import PLAIN
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.version import __version__
@@ -84,7 +85,7 @@ class Finish:
         return self.left * self.seconds / 3600
 
 
-def finish(
+def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it goes
     path: Path,
     max_error: float,
     terms: Terms = Terms(),  # noqa: B008  # frozen values
@@ -92,6 +93,7 @@ def finish(
     *,
     again: bool = False,
     out: Path | None = None,
+    policy: OutputPolicy = STRICT,
 ) -> Finish:
     """Share the rows of a run between people and the machine, or go on with that; when all are labelled, write them.
 
@@ -103,6 +105,9 @@ def finish(
         raise ConfigError("prices cannot be negative, and an expert costs less: such as --price .02 --person-price .5")
     if not (0 < max_error < 1 and 0 < certainty < 1):
         raise ConfigError("--max-error and --certainty are shares between 0 and 1, such as .05 and .9")
+    if out is not None:
+        policy.check(out)
+        policy.check(_certificate(out), [".json"])
     run = Run.open(path)
     if run.sampled:
         raise ConfigError(f"{path} keeps a sample of a large table: pcs finish needs a run of all rows")
@@ -115,13 +120,15 @@ def finish(
         plan = read_json(place, REMEDY) if place.exists() else None
         wanted: dict[str, Any] = {"max_error": max_error, "certainty": certainty, "error": error}
         wanted |= {"expense": [name, price, person_price], "goal": GOALS[error].format(100 * max_error)}
-        if plan is not None:  # earlier versions wrote less
-            kind = "near" if plan.get("near") else "wrong"
-            plan = {"error": kind, "expense": ["", 0.0, 0.0], "by_expert": [], "goal": wanted["goal"]} | plan
         if plan is None or again or plan != plan | wanted:
             plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
             write_json(place, plan)
-        return _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
+        found = _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
+        if found.certificate:
+            for file in () if out is None else (out, found.certificate):
+                policy.make_way(file)
+            _write(run, plan, machine[1], found)
+        return found
 
 
 def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], turn: int) -> dict[str, Any]:
@@ -129,7 +136,7 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
     (votes, said), (name, price, person_price) = machine, wanted["expense"]
     gold, max_error = gold_codes(votes, run.gold.labels), wanted["max_error"]
     sample = run.gold.random_sample & (gold != UNLABELLED)
-    known = expected_labels(votes, gold, run.settings, run.texts)
+    known = expected_labels(votes, gold, run.settings, run.texts, run.shape)
     # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
     delta = (1 - wanted["certainty"]) * TURN ** (turn + 1)
     need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))
@@ -217,7 +224,7 @@ def _tells(rows: int, drawn: int, wanted: dict[str, Any], delta: float) -> bool:
 
 
 def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, out: Path) -> Finish:
-    """Return how far the work is; when it is done, write the finished table and its certificate."""
+    """Return how far the work is."""
     places = {name: row for row, name in enumerate(run.votes.ids)}
     labels, expert = _by_people(run), [places[name] for name in plan["by_expert"]]
     silent = [row for row in expert if said[row] == UNLABELLED and run.votes.ids[row] not in plan["by_people"]]
@@ -234,7 +241,7 @@ def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, 
     if to_ask:
         _to_ask(run, to_ask)
         done = False
-    found = Finish(
+    return Finish(
         **{name: plan[name] for name in ("max_error", "certainty", "error", "goal", "gold_rows", "errors")},
         rows=len(labels),
         by_people=len(left) + sum(label is not None for label in labels),
@@ -245,14 +252,12 @@ def _progress(run: Run, plan: dict[str, Any], said: Integers, expense: Expense, 
         seconds=expense.seconds_per_row or _pace(folder),
         to_label=folder.to_label,
         out=out if done else None,
-        certificate=out.with_name(f"{out.stem}.certificate.json") if done else None,
+        certificate=_certificate(out) if done else None,
     )
-    if found.certificate:
-        given = {places[name]: (label, "machine") for name, label in plan["by_machine"].items()}
-        _write(run, given | {row: (run.votes.labels[said[row]], expense.expert) for row in expert}, out)
-        proof = {"blake2b": blake2b(out.read_bytes()).hexdigest(), "version": __version__, "turn": plan["turn"]}
-        write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)
-    return found
+
+
+def _certificate(out: Path) -> Path:
+    return out.with_name(f"{out.stem}.certificate.json")
 
 
 def _by_people(run: Run) -> list[str | None]:
@@ -263,10 +268,18 @@ def _by_people(run: Run) -> list[str | None]:
     return labels
 
 
-def _write(run: Run, given: dict[int, tuple[str, str]], out: Path) -> None:
-    """Write the user's rows with a label each, and who gave it."""
+def _write(run: Run, plan: dict[str, Any], said: Integers, found: Finish) -> None:
+    """Write the user's rows with a label each, and who gave it; beside them the certificate."""
+    assert found.out is not None
+    assert found.certificate is not None
+    places = {name: row for row, name in enumerate(run.votes.ids)}
+    given = {places[name]: (label, "machine") for name, label in plan["by_machine"].items()}
+    expert = [places[name] for name in plan["by_expert"]]
+    given |= {row: (run.votes.labels[said[row]], plan["expense"][0]) for row in expert}
     named = [(label, "person") if label else given[row] for row, label in enumerate(_by_people(run))]
     table = run.dataset.table
     for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells))
-    write_table(out, table, PLAIN)
+    write_table(found.out, table, PLAIN)
+    proof = {"blake2b": blake2b(found.out.read_bytes()).hexdigest(), "version": __version__, "turn": plan["turn"]}
+    write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)

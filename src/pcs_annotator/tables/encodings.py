@@ -149,7 +149,7 @@ def _two_bytes(head: bytes) -> str:
 def _guess(open: Callable[[], Any], file: str, most: int | None) -> Encoding:
     """Return the likeliest encoding of a text that is not UTF-8."""
     utf8, others = _sample(open, most)
-    name = _likeliest(b"\n".join(others))
+    name = _likeliest(b"\n".join(others)[: 2 * SAMPLE])
     if name:
         # in a text with one byte per letter, lines that are UTF-8 by chance are rare
         if utf8 > (0 if name in (*_LATIN, *_OTHER) else 0.1 * len(others)):
@@ -167,20 +167,30 @@ def _guess(open: Callable[[], Any], file: str, most: int | None) -> Encoding:
 
 def _sample(open: Callable[[], Any], most: int | None) -> tuple[int, list[bytes]]:
     """Return how many lines with other letters than ASCII are UTF-8, and those that are not, up to some size."""
-    utf8, others, size, rest = 0, list[bytes](), 0, b""
+    utf8, others, rest = 0, list[bytes](), b""
     for block in chain(_blocks(open, most), [b"\n"]):
         *lines, rest = re.split(rb"[\r\n]+", rest + block)
-        rest = rest[-SAMPLE:]
-        for line in (line[:SAMPLE] for line in lines if not line.isascii()):
+        *cut, rest = _pieces(rest)
+        for piece in chain(*map(_pieces, lines), cut):
             try:
-                line.decode()
-                utf8 += 1
+                piece.decode()
+                utf8 += not piece.isascii()
             except UnicodeDecodeError:
-                others.append(line)
-            size += len(line)
-            if size > SAMPLE:
-                return utf8, others
+                others.append(piece)
+        if sum(map(len, others)) > SAMPLE:
+            break
     return utf8, others
+
+
+def _pieces(line: bytes) -> Iterator[bytes]:
+    """Yield a long line in pieces, cut between words if it has any: a word that is cut may look like no encoding."""
+    while len(line) > SAMPLE:
+        cut = max(line.rfind(sign, 0, SAMPLE) for sign in (b" ", b",", b";", b"\t")) + 1 or SAMPLE
+        while cut > 1 and line[cut] & 0xC0 == 0x80:  # inside a letter of UTF-8
+            cut -= 1
+        yield line[:cut]
+        line = line[cut:]
+    yield line
 
 
 def _likeliest(sample: bytes) -> str:
@@ -203,7 +213,7 @@ def _likeliest(sample: bytes) -> str:
 def _usual(sample: bytes, name: str, languages: Sequence[str]) -> float:
     """Return the share of letters beyond ASCII that are usual in a language, where they are usual."""
     try:
-        text = sample.decode(name)
+        text = codecs.getincrementaldecoder(name)().decode(sample)  # its last letter may be cut
     except UnicodeDecodeError:
         return 0
     around = zip(f" {text}", text, f"{text[1:]} ", strict=False)

@@ -59,38 +59,12 @@ def check_ending(place: Path | str, endings: Sequence[str]) -> None:
         raise TableError(f"{place} cannot be written: use {' or '.join(endings)} instead of {ending}")
 
 
-def signature(place: Path | str, base: Path) -> dict[str, str]:
-    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file.
-
-    For a file at an address, it is the address → what its server reports about it.
-    """
-    if isinstance(place, str):
-        system, path = file_system(place)
-        with explained(place):
-            return {place: _version(system, path)} if system.exists(path) else {}
-    if not place.exists():
+def signature(path: Path, base: Path) -> dict[str, str]:
+    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file."""
+    if not path.exists():
         return {}
-    with place.open("rb") as file:
-        return {os.path.relpath(place.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
-
-
-def refuse_inputs(out: Path, *inputs: Path | None) -> None:
-    """Raise if a file to be written is one that was read."""
-    for path in inputs:
-        if path is not None and out.exists() and path.exists() and out.samefile(path):
-            raise TableError(f"{out} is read here, and would be overwritten: name another file to write")
-
-
-def refuse_existing(out: Path, *, replace: bool) -> None:
-    """Raise if a file to be written exists, unless `make_way` may keep it under another name."""
-    if out.exists() and not replace:
-        raise TableError(f"{out} exists: name another file, or add --replace, which keeps it under a dated name")
-
-
-def make_way(out: Path) -> None:
-    """Keep a file in the way of one to be written under a dated name."""
-    if out.exists():
-        set_aside(out)
+    with path.open("rb") as file:
+        return {os.path.relpath(path.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -116,18 +90,7 @@ def is_running(process: str) -> bool:
     return True
 
 
-def keep_earlier(place: Path | str) -> Path | str:
-    """Rename a file, here or at an address, so that its name has today's date and time; return where it is now."""
-    if isinstance(place, Path):
-        return set_aside(place)
-    system, path = file_system(place)
-    name = next(_dated(PurePath(place)))
-    with explained(place):
-        system.mv(path, f"{path.rpartition('/')[0]}/{name}")
-    return f"{place.rpartition('/')[0]}/{name}"
-
-
-def _dated(path: PurePath) -> Iterator[str]:
+def dated_names(path: PurePath) -> Iterator[str]:
     """Yield names with today's date and time."""
     moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
     stem, ending = split_name(path)
@@ -136,7 +99,7 @@ def _dated(path: PurePath) -> Iterator[str]:
 
 def set_aside(path: Path) -> Path:
     """Rename a file or folder so that its name has today's date and time, and return its new path."""
-    kept = next(place for name in _dated(path) if not (place := path.with_name(name)).exists())
+    kept = next(place for name in dated_names(path) if not (place := path.with_name(name)).exists())
     try:
         return path.rename(kept)
     except OSError as error:
@@ -172,14 +135,8 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
         raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error
 
 
-def write_page(path: Path, text: str | bytes, ours: bytes | None = None, *, replace: bool = False) -> None:
-    """Write a text completely or not at all; characters that UTF-8 cannot encode become question marks.
-
-    With `ours`, a file in the way that does not match it is an error or, with `replace`, kept under a dated name.
-    """
-    if ours is not None and path.exists() and not re.search(ours, path.read_bytes()):
-        refuse_existing(path, replace=replace)
-        make_way(path)
+def write_page(path: Path, text: str | bytes) -> None:
+    """Write a text completely or not at all; characters that UTF-8 cannot encode become question marks."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
 

@@ -91,7 +91,7 @@ class Control(NamedTuple):
         """Return the labels in an answer; JSON-MIN has it without its type."""
         found = value.get(self.form) if isinstance(value, dict) else value
         if self.form in ("rating", "number"):
-            given = _number(found)
+            given = _number(found, least=-MOST)
             return [] if given is None else [f"{given:.12g}"]
         listed = found if isinstance(found, list) else [] if found is None else [found]
         if self.form == "taxonomy":
@@ -360,9 +360,12 @@ def _text(value: object) -> str | None:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
-def _number(value: object) -> float | None:
-    """Return a number that is not negative; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+MOST = 1e18
+
+
+def _number(value: object, least: float = 0.0) -> float | None:
+    """Return a number that is not too small or large, such as seconds; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < MOST:
         return None
     return float(value)
 

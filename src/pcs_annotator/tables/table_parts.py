@@ -6,9 +6,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import first_line
@@ -77,23 +79,29 @@ def _find_remote(address: str, reading: Reading) -> Sequence[TableFile]:
 
 
 def _spooled_stdin(reading: Reading) -> TableFile:
-    """Copy standard input to a temporary file (`TMPDIR`), because a table is read more than once.
+    if sys.stdin is None or sys.stdin.isatty():
+        raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
+    path, kind = _spooled(sys.stdin.buffer)
+    return local_file(path, f"stdin{kind}", reading)
+
+
+@lru_cache(maxsize=1)
+def _spooled(stdin: BinaryIO) -> tuple[Path, str]:
+    """Copy standard input to a temporary file (`TMPDIR`), because a table is opened and read more than once.
 
     It is removed when this process ends. Its name in messages has the extension that suits what is in it.
     """
-    if sys.stdin is None or sys.stdin.isatty():
-        raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
     handle, place = tempfile.mkstemp(prefix="pcs-stdin-")
     path = Path(place)
     atexit.register(path.unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stdin, file)
     with path.open("rb") as file:
         kind = table_files.kind_of(file.read(table_files.HEAD))
     if kind in table_files.COMPRESSIONS:
         with pa.CompressedInputStream(pa.OSFile(str(path)), table_files.COMPRESSIONS[kind]) as stream:
             kind = table_files.kind_of(stream.read(table_files.HEAD)) + kind
-    return local_file(path, f"stdin{kind}", reading)
+    return path, kind
 
 
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
-from pcs_annotator.core.task import Item, pair_text
+from pcs_annotator.core.task import Item, pair_text, whole_number
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import Dialect, gathered
 from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
@@ -84,7 +84,8 @@ def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
 
 
 def _labels(name: str, table: pa.Table) -> list[str | None]:
-    return [value.strip() or None if value else None for value in text_column(name, table[name]).to_pylist()]
+    cells = text_column(name, table[name]).to_pylist()
+    return [whole_number(value.strip()) or None if value else None for value in cells]
 
 
 def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
-from pcs_annotator.core.task import label_lookup, unknown_label
+from pcs_annotator.core.task import label_lookup, unknown_label, whole_number
 from pcs_annotator.core.votes import ABSTAINED, GRADE_TOLERANCE, NOT_ASKED, Unknown
 from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.tabular import text_column
@@ -162,7 +162,7 @@ def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None) -> tuple[s
             counts[spelling] = counts.get(spelling, 0.0) + weight * count
     best: dict[str, str] = {}
     for spelling in sorted(filter(counts.__getitem__, counts), key=lambda text: (-counts[text], text)):
-        best.setdefault(spelling.casefold(), spelling)
+        best.setdefault(whole_number(spelling).casefold(), whole_number(spelling))
     return tuple(sorted(best.values()))
 
 

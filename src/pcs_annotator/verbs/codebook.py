@@ -13,6 +13,7 @@ from pcs_annotator.judging.whole_sets import SetResult, WholeSets
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.labelling.new_texts import output_policy, without_gold
 from pcs_annotator.runs.labelling.run_table import open_table, refuse_other_work
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
@@ -23,6 +24,7 @@ from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.page import write_index, write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tabular import as_arrow
 from pcs_annotator.verbs.fit import fit_run, open_run
@@ -53,10 +55,13 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
     table, requests = open_codebook(request)
     ledgers.check_ledger(config, fresh=request.fresh)
+    replacing = False
     for part in requests.values():  # before the first is asked, as its calls are about the others too
         rows = open_table(part.open_data(), RunFolder(part.folder), part.config)
-        refuse_other_work(part, resolve_config.resolve(part.config, rows.sample), rows)
+        replacing |= refuse_other_work(part, resolve_config.resolve(part.config, rows.sample), rows)
     folder.path.mkdir(parents=True, exist_ok=True)
+    if replacing:
+        request.say(f"the old results of all variables are kept in {folder.set_results_aside()}")
     if request.fresh and folder.ledger.exists():
         with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
             request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
@@ -98,7 +103,7 @@ def fit_codebook(
     return _written(folder, book.variables, results, safe=spreadsheet_safe)
 
 
-def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: bool = False) -> CodebookResult:
+def report_codebook(book: CodebookFolder, out: Path | None = None, policy: OutputPolicy = STRICT) -> CodebookResult:
     """Write the report of every variable, and the page that leads to them."""
     folder, results = RunFolder(book.path), book.each(open_run)
     for one in results.values():
@@ -106,7 +111,7 @@ def report_codebook(book: CodebookFolder, out: Path | None = None, *, replace: b
     sets = whole_sets(
         book.variables, _outcomes(results), lambda parts: sets_in_force([book.parts[one] for one in parts])
     )
-    index = write_index({**results, **sets}, book.variables, out or folder.report, own=out is None, replace=replace)
+    index = write_index({**results, **sets}, book.variables, folder.report, out, policy)
     return CodebookResult(
         folder=folder.path, variables=book.variables, results=results, labels=folder.labels, report=index, sets=sets
     )
@@ -137,6 +142,9 @@ def label_codebook(
     book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
 ) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
     """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
+    policy = output_policy(request, without_gold(request, ()).open_data(), out)
+    if out is not None:
+        policy.check(out)
     found = book.each(lambda place: label(replace(request, folder=place), None, saving))
     first, outcomes = next(iter(found.values())), _outcomes(found)
 
@@ -146,5 +154,8 @@ def label_codebook(
     sets = whole_sets(book.variables, outcomes, learned)
     columns = labels_of(book.variables, outcomes, sets)
     if out is not None:
-        tables.write_table(out, with_columns(first.dataset.table, columns, columns))
+        kept = policy.make_way(out)
+        policy.write_table(out, with_columns(first.dataset.table, columns, columns))
+        if kept:
+            request.say(f"{out} is kept as {kept}")
     return found, sets

@@ -1,6 +1,6 @@
 """Methods, relations or runs side by side on recorded votes: `pcs evaluate`, `relations value` and `compare`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -47,6 +47,7 @@ from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
 from pcs_annotator.tables.files import write_json, write_page
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
@@ -71,6 +72,7 @@ class EvaluateRequest:
     methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
     order: Sequence[str] = ()  # labels from the lowest to the highest; empty for none, or for that of a run folder
     out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
+    policy: OutputPolicy = field(default_factory=OutputPolicy)  # whether files in the way are kept aside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -106,7 +108,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
         check_folder(request.out)
     recorded = RecordedVotes.read(request.source, request.reading).plus(request.rewritten, request.order)
     found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
-    files = [] if request.out is None else [path for table in found.tables for path in write_result(table, request.out)]
+    files = write_results(found.tables, request.out, request.policy)
     if request.source.is_dir():
         folder = runs.RunFolder(request.source)
         write_json(folder.methods, {"version": __version__, **found.evaluation.to_dict()})
@@ -139,12 +141,18 @@ def check_folder(out: Path) -> None:
         raise TableError(f"{out} is a file, or would be taken for one: name a folder with --out")
 
 
-def write_result(table: ResultTable, out: Path) -> list[Path]:
-    """Write a table as Markdown, CSV and LaTeX into a folder, and return the files."""
-    paths = {out / f"{table.name}{ending}": writer for ending, writer in WRITERS.items()}
-    for path, writer in paths.items():
-        write_page(path, writer(table))
-    return [*paths]
+def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy | None) -> list[Path]:
+    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named; return the files.
+
+    Without a policy, the folder is our own, and its files are written anew.
+    """
+    ways = [] if out is None else [(out, table, ending) for table in tables for ending in WRITERS]
+    pages = {folder / f"{table.name}{ending}": WRITERS[ending](table) for folder, table, ending in ways}
+    for path in pages if policy else ():
+        policy.check(path, tuple(WRITERS))
+    for path, text in pages.items():
+        (policy.write_page if policy else write_page)(path, text)
+    return [*pages]
 
 
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
@@ -162,7 +170,9 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
             f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
             "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
-    known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
+    known = expected_labels(
+        votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts, recorded.shape
+    )
     if known is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
@@ -224,7 +234,7 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     if request.optimiser not in found:
         raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
     table = numbers_table(found)
-    return found, table, [] if request.out is None else write_result(table, request.out)
+    return found, table, write_results([table], request.out, request.policy)
 
 
 def value_of_votes(

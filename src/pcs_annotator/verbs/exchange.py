@@ -23,8 +23,8 @@ from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, StudioAnswer
+from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
@@ -57,7 +57,7 @@ def export_rows(
     decision: str = "review",
     queue: Queue | None = None,
     count: int | None = None,
-    replace: bool = False,
+    policy: OutputPolicy = STRICT,
 ) -> Exported:
     """Write rows of a run as tasks of Label Studio, and beside them the labelling interface of a project for them.
 
@@ -67,14 +67,12 @@ def export_rows(
     """
     places_of, controls = _controls(path)
     beside, settings = label_studio.labelling_interface(_shown(controls)), out.with_suffix(".xml")
-    check_ending(out, [".json"])
-    for file in (out, settings):
-        refuse_existing(file, replace=replace)
+    policy.check(out, [".json"])
+    policy.check(settings, [".xml"])
     rows, places = _chosen(places_of, decision, count) if queue is None else _drawn(places_of, controls, queue, count)
     to_answer = list(_to_answer(rows, controls, places, queue or "chosen"))
-    for file in (out, settings):
-        make_way(file)
-    write_page(settings, beside)
+    policy.write_page(settings, beside)
+    policy.make_way(out)
     label_studio.write_tasks(out, to_answer, VERSION)
     return Exported(len(to_answer), out, settings)
 

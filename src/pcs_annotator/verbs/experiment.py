@@ -27,7 +27,7 @@ from pcs_annotator.studies.paper.sources import ExperimentSource, with_elicited
 from pcs_annotator.tables import sources, vote_files
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.tabular import table_place
-from pcs_annotator.verbs.evaluate import check_folder, write_result
+from pcs_annotator.verbs.evaluate import check_folder, write_results
 from pcs_annotator.verbs.run import run
 from pcs_annotator.version import __version__
 
@@ -88,7 +88,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
         with one_thread():
             one = EXPERIMENTS[name](study)
         done.append(one)
-        files += [path for table in one.tables for path in write_result(table, request.out)]
+        files += write_results(one.tables, request.out, None)
         files += _draw(one, request.out)
     about = request.out / "experiments.json"
     write_json(

@@ -21,9 +21,10 @@ from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.files import check_ending, read_json, refuse_inputs, set_aside, signature, write_json
+from pcs_annotator.tables.files import read_json, set_aside, write_json
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.tables.table_files import AS_FOUND
-from pcs_annotator.tables.table_writer import WRITTEN, TableStyle
+from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tabular import as_arrow, table_name
 from pcs_annotator.tables.votes import VoteTable, read_vote_table
 
@@ -68,8 +69,8 @@ class FittedTable:
 def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
     """Learn from a table of votes, with the default settings and `changes`; write the model and the labels."""
     settings = LearnSettings(**(changes or {}))
-    earlier = _earlier_model(files.model)
-    in_the_way = _check_outputs(files, earlier)
+    policy = OutputPolicy(replace=files.replace, style=TableStyle(spreadsheet_safe=files.spreadsheet_safe))
+    other_model = _check_outputs(files, policy)
     arrow = as_arrow(files.table, files.people.reading if files.people.gold is None else AS_FOUND)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
@@ -91,17 +92,13 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     known = KnownRows(from_table, texts=list(texts.values()) or None)
     learned = learn_if_possible(votes, gold, settings, known)
     judged = learned.model.judged(votes)
-    for path in in_the_way:
-        set_aside(path)
-    written = dict(earlier.get("written", {}))
+    if other_model:
+        set_aside(files.model)
     if files.labels_out is not None:
         # a table with a row per vote has other rows than the labels
         rows = arrow if len(arrow) == len(votes) else pa.table({"id": list(votes.ids)})
-        labelled = labelled_table(rows, learned.model, votes, judged)
-        tables.write_table(files.labels_out, labelled, TableStyle(spreadsheet_safe=files.spreadsheet_safe))
-        written.update(signature(files.labels_out, files.model.parent))
-    made = {"table": files.table.name, "written": written}
-    write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
+        policy.write_table(files.labels_out, labelled_table(rows, learned.model, votes, judged))
+    write_json(files.model, {**model_file(learned, settings, table.votes.labels), "table": files.table.name})
     outcomes = list(learned.model.judge(votes, judged))
     return FittedTable(
         table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
@@ -117,31 +114,21 @@ def _earlier_model(path: Path) -> Mapping[str, Any]:
     return found if "weights" in found else {}
 
 
-def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
-    """Return the files to set aside, because an earlier fit of this table did not write them.
+def _check_outputs(files: FitFiles, policy: OutputPolicy) -> bool:
+    """Raise for files that must not be written; return whether the model's file has something else, to be set aside.
 
     A model of another table is kept without asking, because the name of the model's file is usually not chosen.
     """
-    in_the_way = []
-    check_ending(files.model, [".json"])
-    refuse_inputs(files.model, files.table, files.people.gold)
-    if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
-        in_the_way.append(files.model)
-        what = f"a model of {earlier['table']}" if earlier else "no model"
-        warn_user(f"{files.model} was {what}: it is kept under a dated name")
-    out = files.labels_out
-    if out is None:
-        return in_the_way
-    check_ending(out, WRITTEN)
-    refuse_inputs(out, files.table, files.people.gold)
-    if not signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
-        in_the_way.append(out)
-        if not files.replace:
-            raise TableError(
-                f"{out} exists, and was not written by a fit of {files.table.name}, or has been changed since: name "
-                "another file with -o, or add --replace, which keeps it under a dated name"
-            )
-    return in_the_way
+    inputs = (files.table, files.people.gold)
+    OutputPolicy(replace=True).check(files.model, [".json"], inputs)
+    if files.labels_out is not None:
+        policy.check(files.labels_out, inputs=inputs)
+    earlier = _earlier_model(files.model)
+    if not files.model.exists() or (earlier and earlier.get("table", files.table.name) == files.table.name):
+        return False
+    what = f"a model of {earlier['table']}" if earlier else "no model"
+    warn_user(f"{files.model} was {what}: it is kept under a dated name")
+    return True
 
 
 def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, name: str) -> tuple[str | None, ...]:

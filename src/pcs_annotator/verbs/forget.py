@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import UnknownRow
+from pcs_annotator.base.errors import ConfigError, UnknownRow
 from pcs_annotator.core.chat import Reply
+from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.task import Item
 from pcs_annotator.reviewing.queues import lock_review
 from pcs_annotator.runs import ask, resolve_config
@@ -23,58 +26,80 @@ from pcs_annotator.runs.versions import numbers
 from pcs_annotator.tables.files import atomic_path, read_json, write_json
 
 
-def forget(path: Path, id: str, text: str = "", options: LoadOptions | None = None) -> int:
-    """Delete a text of a run's stream from every file of the run; return how many answers of models went with it.
+class Forgotten(NamedTuple):
+    """What was deleted, as found by looking again afterwards."""
+
+    ids: Sequence[str]  # of the text and its copies in the stream
+    answers: int  # of models
+    rows: Sequence[str]  # IDs of the run's own rows that have the same text: those are not deleted
+
+
+def forget(path: Path, id: str = "", text: str = "", options: LoadOptions | None = None) -> Forgotten:
+    """Delete a text from a run: from its stream, whatever its ID there, with answers and verdicts.
 
     A text that was accepted may not be kept, so it must be given.
 
     Raises:
         UnknownRow: The stream has no such text.
-        ConfigError: Somebody reviews the run.
+        ConfigError: Somebody reviews the run, or a part of the text is still there.
     """
-    run = Run.open(path)
+    run, options = Run.open(path), options or LoadOptions()
     folder = run.folder
     with lock_review(path):
-        text = text or _text_in_stream(folder, id)
-        deleted = (
-            run_sync(lambda: _forget_answers(run, Item(id=id, text=text), options or LoadOptions())) if text else 0
-        )
-        _forget_verdicts(folder, id)
-        # every fit and look notes the IDs of its gold rows
-        for place in (folder.looks, folder.model, *(folder.at(number).model for number in numbers(folder))):
-            values = read_json(place) if place.exists() else {}
-            noted = {name: found for name in ("gold", "gold_ids") if id in (found := values.get(name, ()))}
-            if noted:
-                others = {name: [one for one in found if one != id] for name, found in noted.items()}
-                write_json(place, {**values, **others})
+        kept = _in_stream(folder, id, text)
+        texts = list(dict.fromkeys(one for one in (text, *kept.values()) if one))
+        answers = sum(run_sync(partial(_answers, run, one, options, delete=True)) for one in texts)
+        for name in kept:
+            _forget_id(folder, name)
         with Stream(folder.stream) as stream:  # last: after an interruption, the same command finishes the work
-            stream.forget(id)
-    return deleted
+            stream.forget(kept)
+            left = [*stream.having([*kept], texts)]
+    left += [one for one in texts if run_sync(partial(_answers, run, one, options, delete=False))]
+    if left:
+        raise ConfigError(f"{folder.path} still has this text, or answers about it: it was sent meanwhile; repeat")
+    hashes = {*map(text_hash, texts)}
+    rows = [item.id for item in run.dataset.items if text_hash(item.text) in hashes]
+    return Forgotten([*kept], answers, rows)
 
 
-def _text_in_stream(folder: RunFolder, id: str) -> str:
-    found = None
+def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
+    """Return ID → text, empty if it is not kept, of the copies in the stream; without a text, there must be one."""
+    kept: dict[str, str] = {}
     if folder.stream.exists():
         with Stream(folder.stream) as stream:
-            found = stream.text_of(id)
-    if found is None:
+            kept = stream.having([id], [text] if text else [])
+            kept |= stream.having([], [one for one in kept.values() if one])
+    if not (kept or text):
         raise UnknownRow(
             f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs; if it was "
-            "accepted, only answers about it are kept, and --text finds them"
+            "accepted, or came before under another ID, --text finds it"
         )
-    return found
+    if text and kept.get(id) and text_hash(kept[id]) != text_hash(text):
+        raise UnknownRow(f"{id} is another text than the one given with --text: leave out one of the two")
+    return kept
 
 
-async def _forget_answers(run: Run, item: Item, options: LoadOptions) -> int:
-    """Delete all answers about a text, and its rewrites, by looking them up as if it were labelled again."""
+def _forget_id(folder: RunFolder, id: str) -> None:
+    """Remove an ID from the log of the review, and from fits and looks, which note those of their gold rows."""
+    _forget_verdicts(folder, id)
+    for place in (folder.looks, folder.model, *(folder.at(number).model for number in numbers(folder))):
+        values = read_json(place) if place.exists() else {}
+        noted = {name: found for name in ("gold", "gold_ids") if id in (found := values.get(name, ()))}
+        if noted:
+            others = {name: [one for one in found if one != id] for name, found in noted.items()}
+            write_json(place, {**values, **others})
+
+
+async def _answers(run: Run, text: str, options: LoadOptions, *, delete: bool) -> int:
+    """Count the answers about a text and its rewrites, looked up as if it were labelled again; perhaps delete them."""
     settings = resolve_config.collect_settings_of(run.config, options.environment, options.own)
     settings = replace(settings, budget=Budget(calls=0), progress=False)
     job = job_of(run, settings)
     try:
         with open_ledger(ledger_of(run.folder, run.config), shared=True) as ledger:
             keys = _watched(ledger)
-            await run_job(job, [item], ask.open_asker(ledger, settings))
-            return ledger.prune(keys=sorted(keys)) if keys else 0
+            await run_job(job, [Item(id="forgotten", text=text)], ask.open_asker(ledger, settings))
+            return ledger.prune(keys=sorted(keys)) if delete and keys else len(keys)
     finally:
         await ask.close_models(job)
 

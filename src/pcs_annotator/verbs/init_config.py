@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
 
-from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.base.errors import LabelError
 from pcs_annotator.base.fields import settings_in
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.runs.files.config import CONFIG_NAME
@@ -13,7 +13,7 @@ from pcs_annotator.runs.gold import labels_seen
 from pcs_annotator.runs.resolve_config import columns_of, reading_of
 from pcs_annotator.runs.settings import Config, sections
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import write_page
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.tables.sources import read_source
 from pcs_annotator.tables.table_files import Reading
 
@@ -51,15 +51,13 @@ seed = 0
 """
 
 
-def write_first_config(data: Path | str, out: Path | None, config: Config, *, force: bool) -> Path:
+def write_first_config(data: Path | str, out: Path | None, config: Config, policy: OutputPolicy) -> Path:
     """Write a commented `pcs.toml` for a table and return its path; `config` has what the user says about it."""
     path = out or Path(CONFIG_NAME)
-    if path.exists() and not force:
-        raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
+    policy.check(path, [".toml"])
     reading = reading_of(config)
     text = first_config(read_source(data, columns_of(config), reading=reading), reading)
-    write_page(path, text)
-    return path
+    return policy.write_page(path, text)
 
 
 def first_config(dataset: tables.Dataset, reading: Reading) -> str:

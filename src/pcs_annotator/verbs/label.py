@@ -79,8 +79,8 @@ def default_out(data: Path | str) -> Path:
 def label(request: RunRequest, out: Path | str | None, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
 
-    A file that this run did not write, or that has other rows, is an error; with `request.replace`, it is kept under a
-    dated name. Without `out`, no file is written.
+    A file that exists is an error; with `request.replace`, it is kept under a dated name. Without `out`, no file is
+    written.
     """
     folder, saving = runs.RunFolder(request.folder), saving or Saving()
     if out is not None and out != STDIO:

@@ -20,7 +20,8 @@ from pcs_annotator.showing import result_tables as rt
 from pcs_annotator.showing.answer import of_run
 from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
-from pcs_annotator.tables.files import check_ending, make_way, refuse_existing, write_page
+from pcs_annotator.tables.files import check_ending
+from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 
 Format = Literal["markdown", "latex", "csv", "docx"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".docx": "docx"}
@@ -121,9 +122,7 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
     return "\n".join(["---", *header, "---", "", *parts, *method])
 
 
-def write_paper(paper: Paper, kind: Format, out: Path, *, keep_earlier: bool = False) -> Path:
-    """Write the parts into a file; one that exists is an error or, with `keep_earlier`, kept under a dated name."""
-    refuse_existing(out, replace=keep_earlier)
-    make_way(out)
-    write_page(out, rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind))
-    return out
+def write_paper(paper: Paper, kind: Format, out: Path, policy: OutputPolicy = STRICT) -> Path:
+    """Write the parts into a file, and return its path."""
+    text = rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind)
+    return policy.write_page(out, text)

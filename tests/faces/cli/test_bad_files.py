@@ -103,7 +103,7 @@ def test_data_of_any_kind_is_read_or_refused(name: str, capsys: pytest.CaptureFi
         content(path)
     else:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-    for command in (["run", name, *SCRIPTED, "-o", "run"], ["fit", name, "-q"], ["init", name, "--force"]):
+    for command in (["run", name, *SCRIPTED, "-o", "run"], ["fit", name, "-q"], ["init", name, "--replace"]):
         error = ends(command, capsys)
         assert not error or path.name in error or error.startswith("error: column"), error
 
@@ -132,7 +132,7 @@ def test_compressed_data_that_is_read_at_once_has_a_limit(
     for limit in (1_000, 1_000_000):  # noticed in the header, and in the rows
         monkeypatch.setattr(table_files, "MOST_BYTES_UNPACKED", limit)
         for name in ("data.csv.gz", "data.parquet"):
-            assert f"{name} is larger than" in ends(["init", name, "--force"], capsys, (2,))
+            assert f"{name} is larger than" in ends(["init", name, "--replace"], capsys, (2,))
 
 
 COMMANDS = (
@@ -151,7 +151,6 @@ FILES = (
     "variants.parquet",
     "gold.csv",
     "drawn.csv",
-    "labelled.json",
     "ledger.db",
 )
 DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {

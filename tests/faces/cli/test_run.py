@@ -139,7 +139,7 @@ def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(
     assert all(row["pcs_label"] for row in rows)
     assert main(["label", data, "--run", "runs/data", "-o", "new.csv"]) == 0
     assert "new.csv (column pcs_label)" in capsys.readouterr().out
-    assert shown(["label", data, "--run", "runs/data", "-o", "new.csv"], capsys)["label_column"] == "pcs_label"
+    assert shown(["label", data, "--run", "runs/data", "-o", "again.csv"], capsys)["label_column"] == "pcs_label"
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     assert list(weights["by_annotator"]) == ["scripted:hash"]
     assert list(weights["by_relation"]) == ["original"]
     assert main(["init", data]) == 2
-    assert "--force" in capsys.readouterr().err
-    assert main(["init", data, "--force", "--json"]) == 0
+    assert "--replace" in capsys.readouterr().err
+    assert main(["init", data, "--replace", "--json"]) == 0
 
 
 def test_the_encoding_in_pcs_toml_is_used_unless_the_command_line_names_another() -> None:
@@ -243,7 +243,6 @@ def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
     assert main(["fit", "runs/data", "-q"]) == 0
     assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert "<html" in Path("page.html").read_text(encoding="utf-8")
-    assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert main(["report", "runs/data", "-o", "page.pdf"]) == 2
     Path("page.html").write_text("mine", encoding="utf-8")
     assert main(["report", "runs/data", "-o", "page.html"]) == 2

@@ -248,17 +248,22 @@ def test_the_command_writes_a_page_and_prints_everything(
     assert main(["compare", runs.a, runs.b]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "B is less accurate than A by" in printed
-    assert "report compare.html" in printed
-    assert main(["compare", runs.a, runs.b, "--json"]) == 0  # a page about the same two is written again
+    assert f"next pcs compare {runs.a} {runs.b} -o compare.html" in printed
+    assert not Path("compare.html").exists()
+    assert main(["compare", runs.a, runs.b, "-o", "compare.html"]) == 0
+    assert "report compare.html" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", runs.a, runs.b, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == ROWS
     assert found["figures"]["difference"]["accuracy"]["p_value"] < 0.05
     assert np.sum(found["table"]) == ROWS
     assert found["examples"][0].keys() == {"id", "a", "b", "gold"}
-    assert main(["compare", runs.b, runs.a]) == 0  # also over a comparison of other runs
-    Path("compare.html").write_text("mine")
-    assert main(["compare", runs.b, runs.a]) == 2
-    assert "compare.html exists: name another file, or add --replace" in " ".join(capsys.readouterr().err.split())
+    before = Path("compare.html").read_bytes()
+    assert main(["compare", runs.b, runs.a, "-o", "compare.html"]) == 2
+    assert "compare.html exists: name another file" in " ".join(capsys.readouterr().err.split())
+    assert Path("compare.html").read_bytes() == before
+    assert main(["compare", runs.b, runs.a, "-o", "compare.html", "--replace", "-q"]) == 0
+    assert [kept.read_bytes() for kept in Path().glob("compare-20*.html")] == [before]
     assert main(["compare", str(tmp_path / "nowhere"), runs.a]) == 2
     assert "is not a run folder" in " ".join(capsys.readouterr().err.split())
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pcs_annotator
-from pcs_annotator.base.errors import TableError
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, verdict, write_comparison
+from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, verdict
+from pcs_annotator.tables.output_policy import STRICT
 from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.showing.report.reading import Page, listed, section
 from tests.studies.compare.runs import ATTACK, Runs
@@ -53,16 +53,6 @@ def test_many_rows_are_cut_to_those_with_gold_and_many_labels_to_the_most_freque
     assert text.endswith("A → B rows share label 5 → label 6 9 100 % label 3 → label 4 2 100 %")
 
 
-def test_a_file_that_is_something_else_is_kept(found: Comparison, tmp_path: Path) -> None:
-    path = tmp_path / "compare.html"
-    path.write_text("mine")
-    with pytest.raises(TableError, match="add --replace"):
-        write_comparison(found, path)
-    write_comparison(found, path, replace=True)
-    assert sorted(one.name.startswith("compare-") for one in tmp_path.iterdir()) == [False, True]
-    write_comparison(found, path)  # its own page is written again
-
-
 def test_without_figures_examples_or_settings_the_page_says_why(found: Comparison) -> None:
     html = render(replace(found, figures=None, no_figures="no gold", examples=[], settings=[], notes=["<b>note</b>"]))
     assert "Not known yet. No gold." in section(html, "quality")
@@ -80,7 +70,7 @@ def test_without_figures_examples_or_settings_the_page_says_why(found: Compariso
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 @pytest.mark.parametrize("rows", [0, 3])
 def test_the_page_throws_nothing_with_rows_or_without(found: Comparison, tmp_path: Path, rows: int) -> None:
-    path = write_comparison(replace(found, examples=found.examples[:rows]), tmp_path / "compare.html")
+    path = STRICT.write_page(tmp_path / "compare.html", render(replace(found, examples=found.examples[:rows])))
     assert page_errors(path.as_uri()) == []
 
 
@@ -91,7 +81,7 @@ def test_axe_finds_nothing_serious(found: Comparison, tmp_path: Path, scheme: Li
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import sync_playwright
 
-    path = write_comparison(found, tmp_path / "compare.html")
+    path = STRICT.write_page(tmp_path / "compare.html", render(found))
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for width in (1280, 400):

@@ -12,9 +12,9 @@ from pcs_annotator.studies.estimating.robust import (
     Robust,
     Specification,
     robust,
+    robust_page,
     robust_sentences,
     robust_table,
-    write_robust,
 )
 from tests.simulated import MODELS
 from tests.studies.estimating.made import keep_a_sample, make_run, run_with_groups
@@ -35,7 +35,7 @@ def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path:
     assert choices[0] == "all models · all relations · lr"
     assert len(set(choices)) == len(choices) == (1 + len(MODELS)) * 2 * 2
     assert "simulated:small@65 · original · uniform" in choices
-    write_robust(found, tmp_path / "r.html")
+    (tmp_path / "r.html").write_text(robust_page(found), encoding="utf-8")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "all models · all relations · lr (this run)" in page
     assert len(robust_table(found[0]).rows) == len(choices)

@@ -15,6 +15,7 @@ from pcs_annotator.runs.settings import RunSettings
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.verbs import run
 from pcs_annotator.verbs.codebook import run_codebook
 from pcs_annotator.verbs.init_config import write_first_config
@@ -23,12 +24,13 @@ from pcs_annotator.verbs.init_config import write_first_config
 @click.command("init")
 @click.argument("data", type=options.TABLE)
 @click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @options.options_for("encoding", "sheet", "text_column", "id_column", "gold_column", "coders")
+@options.KEEP_EARLIER
 @options.JSON
-def init_command(data: Path | str, out: Path | None, force: bool, **columns: str | None) -> None:
+def init_command(data: Path | str, out: Path | None, replace: bool, **columns: str | None) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
-    path = write_first_config(data, out, resolve_config.settings_of(options.take_settings(columns)), force=force)
+    settings = resolve_config.settings_of(options.take_settings(columns))
+    path = write_first_config(data, out, settings, OutputPolicy(replace=replace))
     wrote = f"wrote {path}: check the instruction, the labels and the models in it, then run"
     options.tell({"config": str(path)}, wrote, "", f"  pcs plan {data}    # shows the cost", f"  pcs run {data}")
 

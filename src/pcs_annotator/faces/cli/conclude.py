@@ -24,6 +24,7 @@ from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_f
 from pcs_annotator.studies.estimating.estimate import data_name, estimate_any
 from pcs_annotator.studies.estimating.groups import PERIODS
 from pcs_annotator.studies.estimating.page import write_estimates
+from pcs_annotator.tables.output_policy import PAGES, OutputPolicy
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -91,15 +92,16 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
 )
 @click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
 @click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
+@options.KEEP_EARLIER
 @options.JSON
-def finish_command(*, folder: Path, max_error: float, **given: Any) -> None:
+def finish_command(*, folder: Path, max_error: float, replace: bool, **given: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
     The machine labels the others, and an expert, such as a dearer model, those between, so that it costs least. It may
     be asked again at any time; once all have done their rows, the finished table is written. No model is called.
     """
     terms, expense = options.take(finishing.Terms, given), options.take(finishing.Expense, given)
-    found = finishing.finish(folder, max_error, terms, expense, **given)
+    found = finishing.finish(folder, max_error, terms, expense, policy=OutputPolicy(replace=replace), **given)
     people = f"{counted(found.by_people, 'row')} ({percent(found.by_people, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
@@ -192,22 +194,25 @@ class EstimateCommand(options.ManyOptions):
 @click.option("--confidence", default="", metavar="COLUMN", help="Of a table: higher where the machine is surer.")
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .docx, .csv or .json.")
+@options.KEEP_EARLIER
 @options.DETAILS
 @options.JSON
-def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
+def estimate_command(*, source: str, out: Path | None, replace: bool, **given: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of a run, or from those in a table.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
-    table = bool(given["label"] or given["gold"] or given["confidence"])
+    table, policy = bool(given["label"] or given["gold"] or given["confidence"]), OutputPolicy(replace=replace)
+    if out is not None:
+        policy.check(out, page.FORMATS)
     if not table and (book := CodebookFolder.find(Path(source))):
-        _estimate_variables(book, out, question_of(given))
+        _estimate_variables(book, out, policy, question_of(given))
         return
     with options.gathered_warnings() as notes:
         found = estimate_any(source, question_of(given))
     if out is not None:
-        write_estimates(found, out)
+        write_estimates(found, out, policy)
     asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
     # a table has no choices to vary
     lines = [
@@ -222,12 +227,16 @@ def estimate_command(*, source: str, out: Path | None, **given: Any) -> None:
     )
 
 
-def _estimate_variables(book: CodebookFolder, out: Path | None, question: EstimateQuestion) -> None:
+def _estimate_variables(
+    book: CodebookFolder, out: Path | None, policy: OutputPolicy, question: EstimateQuestion
+) -> None:
     with options.gathered_warnings() as notes:
         found = estimate_codebook(book, question)
     files = files_for(found, out) if out is not None else []
+    for file in files:
+        policy.check(file, page.FORMATS)
     for one, file in zip(found, files, strict=False):
-        write_estimates(one, file)
+        write_estimates(one, file, policy)
     lines = [
         *page.answer_lines(found[0], everything=options.wanted("details")),
         *look_at(notes),
@@ -261,19 +270,24 @@ def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Wo
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
+@options.KEEP_EARLIER
 @options.DETAILS
 @options.JSON
-def robust_command(*, folder: Path, out: Path | None, **given: Any) -> None:
+def robust_command(*, folder: Path, out: Path | None, replace: bool, **given: Any) -> None:
     """Estimate the same for every model, set of relations and way of learning in FOLDER; no model is called.
 
     Shows under how many of these choices the sign or the conclusion would have been another one, with machine labels
     corrected by gold rows and as if they were true.
     """
+    policy = OutputPolicy(replace=replace)
+    if out is not None:
+        policy.check(out, PAGES)
     with options.gathered_warnings() as notes:
         found = robust.robust(folder, question_of(given))
     if out is not None:
         recorded = Run.open(folder)
-        robust.write_robust(found, out, question_of(given).in_words(recorded.votes.labels), data_name(recorded))
+        title = question_of(given).in_words(recorded.votes.labels)
+        policy.write_page(out, robust.robust_page(found, title, data_name(recorded)))
     following = ["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]
     lines = [*robust.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
     options.show(

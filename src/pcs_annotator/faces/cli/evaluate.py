@@ -20,7 +20,8 @@ from pcs_annotator.showing.formats import SHOWN, number, percent, signed
 from pcs_annotator.showing.report.page import INTERVAL
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
-from pcs_annotator.studies.compare.page import verdict, write_comparison
+from pcs_annotator.studies.compare.page import verdict
+from pcs_annotator.tables.output_policy import PAGES, OutputPolicy
 from pcs_annotator.tables.table_files import Reading
 from pcs_annotator.verbs import evaluate
 
@@ -62,6 +63,7 @@ splitting_options = options.with_options(
 @options.reading_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
+@options.KEEP_EARLIER
 @click.option(
     "--by", default="", metavar="COLUMN", help="Show instead figures for each group of a run's rows, or test each."
 )
@@ -93,7 +95,7 @@ def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, *
         return
     given |= _as_fitted(source)
     splitting = options.take(evaluate.Splitting, given)
-    given["reading"] = options.take(Reading, given)
+    given |= {"reading": options.take(Reading, given), "policy": options.take(OutputPolicy, given)}
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     if book := CodebookFolder.find(source):
         _show_variables(book, request)
@@ -287,12 +289,10 @@ LONGEST_TEXT = 160
 @click.command("compare")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "-o", "--out", type=options.PATH, default=Path("compare.html"), show_default=True, help="HTML file to write."
-)
+@click.option("-o", "--out", type=options.PATH, help="HTML file to write.")
 @options.KEEP_EARLIER
 @options.printing
-def compare_command(*, first: str, second: str, out: Path, replace: bool) -> None:
+def compare_command(*, first: str, second: str, out: Path | None, replace: bool) -> None:
     """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
 
     A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
@@ -301,16 +301,21 @@ def compare_command(*, first: str, second: str, out: Path, replace: bool) -> Non
     It says where labels differ, whether one is more accurate (paired tests on rows that the fits did not see), what
     each costs, and which settings differ.
     """
+    policy = OutputPolicy(replace=replace)
+    if out is not None:
+        policy.check(out, PAGES)
     with options.gathered_warnings() as notes:
         found = evaluate.compare(first, second)
-        path = write_comparison(found, out, replace=replace)
+    if out is not None:
+        policy.write_page(out, page.render(found))
+    next_step = join(["pcs", "compare", first, second, *(["--details"] if out else ["-o", "compare.html"])])
     options.show(
-        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": str(path)},
+        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": out},
         lambda: [
             *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", found.sides, strict=True)),
             b.Bullets(verdict(found), "spoken"),
             *learned_view.notes_shown([*found.notes, *notes]),
-            b.Answer([("report", str(path)), ("next", b.strong(join(["pcs", "compare", first, second, "--details"])))]),
+            b.Answer([*([("report", str(out))] if out else []), ("next", b.strong(next_step))]),
         ],
         details=lambda: comparison_details(found),
     )

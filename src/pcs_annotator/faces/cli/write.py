@@ -15,13 +15,11 @@ from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.page import write_figures, write_report
-from pcs_annotator.tables.files import write_page
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version
 from pcs_annotator.verbs.forget import forget
-
-SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"  # how one of ours begins, which may be written again
 
 
 @click.command("report")
@@ -39,18 +37,19 @@ SUMMARY = rb"(?m)^## .+\n\n\| \| \|$"  # how one of ours begins, which may be wr
 @options.JSON
 def report_command(*, folder: Path, out: Path | None, kind: str | None, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
+    policy = OutputPolicy(replace=replace)
     if kind:
         text = paper.summary_of(open_run(folder), card=kind == "card")
         if out is not None:
-            write_page(out, text, SUMMARY, replace=replace)
+            policy.write_page(out, text)
         options.tell({"markdown": text, "file": out}, f"wrote {out}" if out else text)
         return
     if book := CodebookFolder.find(folder):
-        run_view.show_codebook(lambda: report_codebook(book, out, replace=replace))
+        run_view.show_codebook(lambda: report_codebook(book, out, policy))
         return
     result = open_run(folder)
-    path = write_report(result, out, replace=replace)
-    charts = write_figures(result, path.parent / "figures") if figures else []
+    path = write_report(result, out, policy)
+    charts = write_figures(result, path.parent / "figures", policy) if figures else []
     values = {"report": path, "bytes": path.stat().st_size, "figures": charts}
     more = [f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}"] if charts else []
     options.tell(values, f"wrote {path}", *more)
@@ -79,7 +78,7 @@ def paper_command(
     if out is None:
         click.echo(paper.paper_text(found, kind), nl=False)
     else:
-        click.echo(f"wrote {paper.write_paper(found, kind, out, keep_earlier=replace)}")
+        click.echo(f"wrote {paper.write_paper(found, kind, out, OutputPolicy(replace=replace))}")
 
 
 RUN = click.argument("run", type=options.PATH)
@@ -122,7 +121,8 @@ def export(*, run: Path, out: Path, decision: str | None, queue: Queue | None, r
     """
     if queue and decision:
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
-    written = exchange.export_rows(run, out, decision=decision or "review", queue=queue, count=rows, replace=replace)
+    policy = OutputPolicy(replace=replace)
+    written = exchange.export_rows(run, out, decision=decision or "review", queue=queue, count=rows, policy=policy)
     paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
     options.tell(
         written._asdict(),
@@ -188,15 +188,21 @@ def use_command(*, run: Path, version: int) -> None:
 
 @click.command("forget")
 @RUN
-@click.argument("id")
-@click.option("--text", default="", metavar="TEXT", help="The text itself, if it was accepted and so is not kept.")
+@click.argument("id", default="")
+@click.option("--text", default="", metavar="TEXT", help="The text itself, whatever its ID; needed if it was accepted.")
 @options.JSON
 def forget_command(*, run: Path, id: str, text: str) -> None:
-    """Delete the text ID, which pcs serve or pcs label left for people, from every file of RUN.
+    """Delete a text that came to RUN with pcs serve or pcs label, by its ID or by the text itself.
 
-    Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are.
+    Answers about it, its rewrites, and verdicts on it go too; the labels of others stay as they are. Rows of the data
+    that the run was made from are not deleted.
     """
-    answers = forget(run, id, text)
-    options.tell(
-        {"forgotten": id, "answers": answers}, f"{id} is forgotten, with {counted(answers, 'answer')} about it"
-    )
+    if not (id or text):
+        raise click.UsageError("name the text: by its ID, or with --text")
+    found = forget(run, id, text)
+    kept = f"{counted(len(found.ids), 'text')} of the stream" if found.ids else "no text of the stream, which had none"
+    lines = [f"deleted {kept}, and {counted(found.answers, 'answer')} of models; nothing of it is left there"]
+    if found.rows:
+        rows = counted(len(found.rows), "row")
+        lines.append(f"{rows} of the run's data still have this text, such as {found.rows[0]}: delete them in the data")
+    options.tell(found._asdict(), *lines)

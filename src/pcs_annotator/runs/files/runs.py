@@ -12,6 +12,9 @@ from pcs_annotator.version import __version__
 REMEDY = "pcs run writes it again, from the answers in the ledger"
 SAMPLED = "rows"  # the key in `run.json` that says how many rows a large table has, of which the folder keeps a sample
 
+BESIDE = ("stream.db-wal", "stream.db-shm", "figures", "finished.csv", "finished.certificate.json", "to_ask.csv")
+"""Files and folders of a run folder that have no name in `RunFolder`."""
+
 
 class _File:
     """The path of a file in a run folder."""
@@ -51,7 +54,6 @@ class RunFolder:
     whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
     all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
     report = _File("report.html")  # the report page
-    labelled = _File("labelled.json")  # files of labels for new texts that this run made
     looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
     finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
     whole_set = _File("set")  # of the first of any number of labels: what is known about all of them together
@@ -85,16 +87,17 @@ class RunFolder:
         return self.labels.exists() or self.gold.exists() or self.review.exists()
 
     def set_results_aside(self) -> Path:
-        """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
-        results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model, self.versions)
-        shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
-        people = (self.finish, self.review, self.coders, self.gold, self.whole_set)
+        """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""
+        files = {name: getattr(self, name) for name, one in vars(RunFolder).items() if isinstance(one, _File)}
+        for stays in ("ledger", "batches", "status", "settings"):
+            del files[stays]
+        beside = [self.path / name for name in BESIDE]
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*results, *shown, *people, self.labels, self.settings):
+        for path in (*files.values(), *beside, self.model, self.evaluation, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)

@@ -1,17 +1,14 @@
 """New texts for a fitted run, in memory or labelled in chunks; the files of labels."""
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, PcsWarning, TableError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Verdicts
@@ -20,14 +17,14 @@ from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import check_column, groups_of
 from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
 from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
-from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined, lost_rows
+from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.tables import sources, tables
-from pcs_annotator.tables.files import expecting, keep_earlier, read_json, signature, write_json
+from pcs_annotator.tables import tables
+from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
-from pcs_annotator.tables.table_writer import PLAIN, TableStyle
+from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tables import TableStream
 from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
 
@@ -56,7 +53,7 @@ class NewTexts:
         self._all = None if is_large(stream) else stream.read()
         if self._all is None and out is None:
             raise ConfigError(f"{stream.name} is too large to be labelled in memory: name a file with out=…")
-        self._rows, self._data, self._in_the_way = 0, "", False
+        self._rows, self._data, self._policy = 0, "", output_policy(self._request, stream, out)
         self._first: tuple[Model, Counts] | None = None
 
     def check(self) -> int:
@@ -66,7 +63,9 @@ class NewTexts:
         else:
             self._rows = len(self._all.items)
         if self._out is not None:
-            self._in_the_way = refuse_in_the_way(self._out, self._request, self._rows, self._all or self._data)
+            self._policy.check(self._out)
+            if ending_of(str(self._out)).kind == WORKBOOK:
+                refuse_too_many_rows(self._rows, str(self._out))
         return self._rows
 
     def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
@@ -106,13 +105,11 @@ class NewTexts:
                 self._first = fitted.model, self._write_asking(again, self._out).counts
             counts = self._first[1]
             model = with_counted_coverage(self._first[0], counts)
-        if self._out is not None:
-            note_written(recorded.folder, self._out, self._data)
         return model, counts
 
     def _make_way(self) -> None:
-        if self._out is not None and self._in_the_way:
-            self._request.say(f"{self._out} is kept as {keep_earlier(self._out)}")
+        if self._out is not None and (kept := self._policy.make_way(self._out)):
+            self._request.say(f"{self._out} is kept as {kept}")
 
     def _write_asking(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
         writer = replace(self._writer(fitted, to), sample_of=self._rows)
@@ -120,9 +117,8 @@ class NewTexts:
         return writer
 
     def _writer(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
-        style = PLAIN if self._out is None else style_of(self._request, self._stream, self._out)
         keep = partial(self._keep, fitted)
-        return RowWriter(model=fitted.model, labels=to, style=style, keep=keep, version=fitted.version)
+        return RowWriter(model=fitted.model, labels=to, style=self._policy.style, keep=keep, version=fitted.version)
 
     def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
@@ -131,61 +127,10 @@ class NewTexts:
             fitted.keep(stream, items, votes, model, judged)
 
 
-def style_of(request: RunRequest, stream: TableStream, out: Path | str) -> TableStyle:
-    """Return how a file of labels is written: a CSV file like the data."""
+def output_policy(request: RunRequest, stream: TableStream, out: Path | str | None) -> OutputPolicy:
+    """Return how a file of labels may be written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
     if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
-    return TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
-
-
-def refuse_in_the_way(out: Path | str, request: RunRequest, rows: int, data: tables.Dataset | str) -> bool:
-    """Raise for a file that cannot have these rows or must not be overwritten; return whether it is set aside first.
-
-    `data` is the table or, if it is not in memory, a hash of it.
-    """
-    if ending_of(str(out)).kind == WORKBOOK:
-        refuse_too_many_rows(rows, str(out))
-    why = _in_the_way(out, runs.RunFolder(request.folder), data)
-    if why and not request.replace:
-        raise TableError(f"{out} {why}: name another file with -o, or add --replace, which keeps it under a dated name")
-    return bool(why)
-
-
-def _in_the_way(out: Path | str, folder: runs.RunFolder, data: tables.Dataset | str) -> str:
-    """Return why a file must not be overwritten; empty if it may be."""
-    marks = _marks(out, folder)
-    if not marks:
-        return ""
-    if not marks.items() <= _written(folder).items():
-        return "exists, and was not written by this run, or has been changed since"
-    if isinstance(data, str):
-        known = read_json(folder.labelled).get("data", {})
-        return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PcsWarning)  # the user knows this file, its sheets and its encoding
-        before = sources.read_source(out, replace(data.columns, gold=None))
-    lost = lost_rows(before.items, data.items, data.name)
-    return lost and f"has labels {lost}"
-
-
-def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
-    """Note that this run wrote a file of labels, and of what large table."""
-    for place, mark in _marks(out, folder).items():
-        known = read_json(folder.labelled) if folder.labelled.exists() else {}
-        of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
-        values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
-        write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
-
-
-def _marks(out: Path | str, folder: runs.RunFolder) -> Mapping[str, str]:
-    return {} if out == STDIO else signature(out, folder.path)
-
-
-def _written(folder: runs.RunFolder) -> Mapping[str, str]:
-    """Return path → hash of the files of labels that a run has written."""
-    if not folder.labelled.exists():
-        return {}
-    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
-    with expecting(folder.labelled, remedy):
-        return dict(read_json(folder.labelled, remedy)["files"])
+    style = TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
+    return OutputPolicy(replace=request.replace, style=style)

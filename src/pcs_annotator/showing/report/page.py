@@ -1,7 +1,6 @@
 """The report of a run: its sections, and where it is written; and the page that leads to those of a codebook."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -21,28 +20,31 @@ from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
 from pcs_annotator.showing.report.sections.summary import cost, headline, promise, settings
 from pcs_annotator.showing.report.view import view_of
-from pcs_annotator.showing.to_html import document, header, title_of
+from pcs_annotator.showing.to_html import document, header
 from pcs_annotator.tables.files import check_ending, write_page
+from pcs_annotator.tables.output_policy import PAGES, STRICT, OutputPolicy
 
 
-def write_report(result: RunResult, path: Path | None = None, *, replace: bool = False) -> Path:
-    """Write the page of a run atomically, by default into the run folder, and return its path.
-
-    A file that is no report on these data is an error; with `replace`, it is kept under a dated name.
-    """
-    path = path or result.folder.report
-    check_ending(path, (".html", ".htm"))
-    title = str(title_of(view_of(result).data_name)).encode("utf-8", "replace")
-    elsewhere = path.resolve() != result.folder.report.resolve()
-    write_page(path, render(result), re.escape(title) if elsewhere else None, replace=replace)
-    return path
+def write_report(result: RunResult, path: Path | None = None, policy: OutputPolicy = STRICT) -> Path:
+    """Write the page of a run, by default into the run folder, and return its path."""
+    return _write(render(result), path, result.folder.report, policy)
 
 
-def write_figures(result: RunResult, folder: Path) -> list[Path]:
+def _write(page: str, path: Path | None, own: Path, policy: OutputPolicy) -> Path:
+    """Write a page where it is wanted, or over that in the run folder."""
+    if path is None or path.resolve() == own.resolve():
+        write_page(own, page)
+        return own
+    check_ending(path, PAGES)
+    return policy.write_page(path, page)
+
+
+def write_figures(result: RunResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
     """Write each chart of the page to a separate file and return the paths; none without gold labels."""
     charts = {folder / f"{plot.name}.svg": plot for plot in plots(view_of(result))}
+    own = folder.parent.resolve() == result.folder.path.resolve()
     for path, plot in charts.items():
-        write_page(path, plot.file())
+        (write_page if own else policy.write_page)(path, plot.file())
     return [*charts]
 
 
@@ -73,21 +75,16 @@ class Judged(Protocol):
         """How many there are."""
 
 
-OURS = b"several variables \xc2\xb7 perceived-confidence"
-
-
 def write_index(
     results: Mapping[str, RunResult | SetResult],
     variables: Mapping[str, TaskSettings],
-    path: Path,
-    *,
-    own: bool = True,
-    replace: bool = False,
+    own: Path,
+    path: Path | None = None,
+    policy: OutputPolicy = STRICT,
 ) -> Path:
-    """Write the page that leads to the report of every variable; `own` if `path` is in the codebook's folder."""
-    check_ending(path, (".html", ".htm"))
+    """Write the page that leads to the report of every variable; `own` is its place in the codebook's folder."""
     runs = {name: one for name, one in results.items() if isinstance(one, RunResult)}
-    reports = {name: os.path.relpath(one.folder.report, path.parent) for name, one in runs.items()}
+    reports = {name: os.path.relpath(one.folder.report, (path or own).parent) for name, one in runs.items()}
     links = {name: quote(Path(place).as_posix()) for name, place in reports.items()}
     table = variables_table(variables, results, right_of(results), links)
     rows = counted(next(iter(runs.values())).counts.rows, "row")
@@ -98,8 +95,7 @@ def write_index(
         overline=("perceived-confidence · reports of a codebook · ", b.name(data)),
     )
     page = document(f"{data}, several variables", top, [b.section("variables", "Variables", table)])
-    write_page(path, page, None if own else OURS, replace=replace)
-    return path
+    return _write(page, path, own, policy)
 
 
 def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:

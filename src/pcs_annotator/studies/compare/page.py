@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_a
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
-from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.version import __version__
 
 LEAST_DIFFERENCE = 0.02  # the smallest difference in accuracy for which the number of rows that it takes is named
@@ -46,7 +44,6 @@ FILTERS = (
     ("sure", f"both are sure ({comparison.SURE} or more)"),
 )
 _KIND = " · comparison"
-_OURS = b"perceived-confidence [^<]*" + _KIND.encode()
 CAUTION = (
     "Labels here are those of the runs, which learned from the gold rows; the figures above are of rows that the fits "
     "did not see."
@@ -122,13 +119,6 @@ def promise_of(side: Side) -> str:
 def _ends(test: BootstrapTest) -> str:
     low, high = (100 * end for end in test.interval.rounded(3))
     return f"{number(low, 1)} to {number(high, 1)}"
-
-
-def write_comparison(found: comparison.Comparison, path: Path, *, replace: bool = False) -> Path:
-    """Write the page over an earlier comparison; another file is an error or, with `replace`, kept aside."""
-    check_ending(path, (".html", ".htm"))
-    write_page(path, render(found), _OURS, replace=replace)
-    return path
 
 
 def render(found: comparison.Comparison) -> str:

@@ -136,7 +136,7 @@ def rows_for_goals(
 def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
     """Return what gold rows have shown; None if they are too few."""
     sample = np.flatnonzero(recorded.gold.random_sample & (gold != UNLABELLED))
-    known = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts)
+    known = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if known is None or len(sample) < LEAST_PILOT:
         return None
     judged = judged_rows(recorded, recorded.votes, known.held_out, gold)

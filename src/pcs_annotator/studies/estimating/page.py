@@ -15,7 +15,8 @@ from pcs_annotator.showing.formats import label_name, number, signed
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_docx, to_latex, to_markdown
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
-from pcs_annotator.tables.files import check_ending, write_page
+from pcs_annotator.tables.files import check_ending
+from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)", "band": "band (all periods)"}
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
@@ -236,10 +237,10 @@ def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differen
     return b.Table(columns=columns, rows=rows, kind="bars estimates")
 
 
-def write_estimates(found: Estimated, path: Path) -> None:
+def write_estimates(found: Estimated, path: Path, policy: OutputPolicy = STRICT) -> None:
     """Write estimates to a file; its extension says how."""
-    check_ending(path, tuple(_FORMATS))
-    write_page(path, _FORMATS[path.suffix.lower()](found))
+    check_ending(path, FORMATS)
+    policy.write_page(path, _FORMATS[path.suffix.lower()](found))
 
 
 def _markdown(found: Estimated) -> str:
@@ -260,3 +261,4 @@ _FORMATS: Mapping[str, Callable[[Estimated], str | bytes]] = {
     ".csv": lambda found: "\n".join(map(to_csv, tables(found))),
     ".json": _json,
 }
+FORMATS = tuple(_FORMATS)

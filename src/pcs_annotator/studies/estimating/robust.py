@@ -23,7 +23,6 @@ from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
 from pcs_annotator.studies.estimating.estimate import answer
 from pcs_annotator.studies.estimating.evidence import evidence_of
 from pcs_annotator.studies.estimating.page import LINES_SHOWN, STYLES_OF_ESTIMATES
-from pcs_annotator.tables.files import check_ending, write_page
 
 OPTIMISERS = ("uniform", "lr")
 MOST_CHOICES = 200
@@ -221,12 +220,6 @@ def robust_page(found: Sequence[Robust], title: str = "", data: str = "") -> str
     asked = b.name(" · ".join(part for part in (title, data) if part))
     top = header("Would another choice change the conclusion?", b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
     return document(f"robust: {title or data}", top, sections, STYLES_OF_ESTIMATES)
-
-
-def write_robust(found: Sequence[Robust], path: Path, title: str = "", data: str = "") -> None:
-    """Write specification curves as a page."""
-    check_ending(path, (".html", ".htm"))
-    write_page(path, robust_page(found, title, data))
 
 
 def specification_curve(found: Robust) -> Markup:
