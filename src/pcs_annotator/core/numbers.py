@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Floats
 MOST_STEPS = 2_000
 _RANGE = re.compile(r"\s*(-?[\d.]+)\s*\.\.\s*(-?[\d.]+?)\s*(?::\s*([\d.]+))?\s*")
 _NUMBER = re.compile(
-    r"(?<![\w.,−–-])([-−+]?)[$€£]?\s*+(\d(?:[\d.,'’]|[ \u00a0\u202f](?=\d{3}(?!\d)))*+)"
+    r"(?<![\w.,−–-])([-−+]?)(?:(?<=[-−+])\s*+|[$€£]\s*+)?(\d(?:[\d.,'’]|[ \u00a0\u202f](?=\d{3}(?!\d)))*+)"
     r"(?:\s*+(thousand|million|billion)\b)?",
     re.IGNORECASE,
 )

@@ -165,7 +165,7 @@ def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
     )
 
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms]|$)")
+DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|[dhms]|$)")
 UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
 
 

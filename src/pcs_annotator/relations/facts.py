@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,10 @@ def within_sentence(first: Token) -> str | None:
     return low if tag in ("NNS", "JJ", "JJR", "CD", "VBG") else None
 
 
-_KEPT = pattern("kept")
+_WHOLE = pattern("kept_whole")
+_ANY_KEPT = re.compile(f"{_WHOLE.pattern}|{pattern('kept_part').pattern}", re.VERBOSE)
+_TOKEN = re.compile(r"\S+")
+_JOINED = re.compile(r"\w(?=[/\\_.]\w)")  # in a path, a domain, the name of a file, an abbreviation
 
 
 def kept_as_they_are(text: str) -> bytearray:
@@ -139,9 +142,23 @@ def kept_as_they_are(text: str) -> bytearray:
     '....xxxx..xxx..xxxxxxxxxxxxx'
     """
     kept = bytearray(len(text))
-    for found in _KEPT.finditer(text):
-        kept[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+    for token in _TOKEN.finditer(text):
+        word = token[0]
+        if not word.isalpha() or "x" in word or "X" in word:  # "xD" is an emoticon
+            for start, end in _kept_parts(text, *token.span()):
+                kept[start:end] = b"\1" * (end - start)
     return kept
+
+
+def _kept_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts to keep of a run of characters without blanks, each character read a fixed number of times."""
+    joined = max((found.start() for found in _JOINED.finditer(text, start, end)), default=-1)
+    while start <= joined:
+        found = _WHOLE.match(text, start, end)
+        part = found.span() if found else (start, end)
+        yield part
+        start = part[1]
+    yield from (found.span() for found in _ANY_KEPT.finditer(text, start, end))
 
 
 def _lemminflect() -> Any:  # the package has no types
@@ -160,7 +177,7 @@ NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PLAIN = re.compile(r"[A-Z](?:[^\W_]|[ ,$£€%&'’.-])*[.!]")
 _BROKEN = re.compile(r"\. ?\.| -|- | ['’]|['’] |[^\W\d]\.[A-Z][a-z]|\b[A-Z]\.?\s?\.$")
 _SHOUTED = re.compile(r"\b[A-Z]{4,}\b")
-_ENDS = re.compile(r"[.!?][\"'”’)]*\s*\Z|\A\s*\Z|\n\s*\Z")
+_ENDS = re.compile(r"[.!?][\"'”’)]*\s*\Z|\A\s*\Z|\n[^\S\n]*\Z")
 _NO_SURE_NUMBER = listed("sentence", "no_sure_number")
 _PLURAL = word_set("people men women children they we these those")
 

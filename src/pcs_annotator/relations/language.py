@@ -26,7 +26,7 @@ SAMPLE = 3_000
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S*|[\w.+-]+@[\w-]+\.\w+|[@#]\w+|&[a-z]+;")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S*|[\w.+-]{1,64}@[\w-]+\.\w+|[@#]\w+|&[a-z]+;")
 _ADDRESS_MARKS = ("@", "#", "://", "www.", "&")
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 

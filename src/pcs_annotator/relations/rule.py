@@ -51,7 +51,7 @@ def splice(text: str, replacements: list[Replacement], offset: int = 0) -> str:
 
 
 # What separates two sentences; kept when a text is split, so that every second piece is such a gap.
-_GAP = re.compile(r"((?<=[.!?])\s+|\s*\n\s*)")
+_GAP = re.compile(r"((?<=[.!?])\s+|(?<!\s)\s*\n\s*)")
 
 TextFunction = Callable[[str], str | NotApplicable]
 SentenceFunction = Callable[["Span"], str | NotApplicable]

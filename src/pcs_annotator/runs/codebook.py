@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # it loads what learns, which a plan does not need
 __all__ = ["YES", "CodebookFolder"]
 TRUE = ("1", "1.0", "true", "yes", "y", "x", "wahr", "ja", "vrai", "oui")
 FALSE = ("0", "0.0", "false", "no", "n", "-", "falsch", "nein", "faux", "non")
-_BETWEEN = re.compile(r"\s*[;|]\s*")
 T = TypeVar("T")
 
 
@@ -193,7 +192,7 @@ def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | N
     """Return the labels in a cell; None for an empty cell, which says nothing."""
     if cell is None:
         return None
-    parts: object = _BETWEEN.split(cell)
+    parts: object = re.split("[;|]", cell)
     if cell.startswith("["):
         try:
             parts = literal_eval(cell)  # reads lists of JSON, and those that Python prints

@@ -203,6 +203,6 @@ def _style() -> str:
     """Return the chart styles with the light colours filled in: not every SVG viewer supports CSS variables."""
     folder = files("pcs_annotator.showing.report")
     light = folder.joinpath("colours.css").read_text(encoding="utf-8").split("}", 1)[0]
-    colours = dict(re.findall(r"--([\w-]+): *([^;]+);", light))
+    colours = dict(re.findall(r"(?<![\w-])--([\w-]+): *([^;]+);", light))
     style = folder.joinpath("charts.css").read_text(encoding="utf-8")
     return re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], style)

@@ -90,6 +90,12 @@ def test_each_variable_reads_its_own_line(reply: str, name: str, label: str, vot
     assert read_part(reply, asked(name, label), "Some text.", ()).label == vote
 
 
+@pytest.mark.parametrize("piece", ["<frames>", "<tone>", "<label>", '"frames": [', "< ", "<tone></tone>"])
+def test_replies_that_never_end_what_they_begin_are_read_to_their_end(piece: str) -> None:
+    for together in (asked("tone"), asked("frames", "health")):
+        assert read_part(piece * (100_000 // len(piece)), together, "Some text.", ()).label is None
+
+
 def test_a_variable_that_cannot_be_read_is_silent_and_the_others_are_not() -> None:
     reply = Reply(text="<tone>warm</tone>\n<frames>love</frames>")
     votes = [

@@ -21,7 +21,9 @@ _SENTENCE_END = re.compile(rf"[.!?;:\n{ECHO}。！？؟：]")
 _COORDINATION = re.compile(r"(?:,|/|\||&|\b(?:and|or|nor|und|oder|et|ou|y|o))\s*(?:(?:an?|the)\s+)?[\"'“‘*_]*\Z", re.I)
 _OPEN_LIST = re.compile(r"[\"'”’*_)\]]*\s*(?:,|/|\||(?:and|or)(?!\w))\s*[\"'“‘*_(\[]*(\w*)\Z", re.IGNORECASE)
 _OR_AFTER_ECHO = re.compile(rf"{ECHO}[^\w\n]*(?:/|\||(?:or|nor|oder|ou)(?!\w))[^\w\n]*\Z", re.IGNORECASE)
-_OR_BEFORE_ECHO = re.compile(rf"[^\w\n{ECHO}]*(?:/|\||(?<!\w)(?:or|nor|oder|ou)(?!\w))[^\w\n]*{ECHO}", re.IGNORECASE)
+_OR_BEFORE_ECHO = re.compile(
+    rf"(?:[^\w\n{ECHO}/|]*+[/|]|[^\w\n{ECHO}]*+(?<!\w)(?:or|nor|oder|ou)(?!\w))[^\w\n]*{ECHO}", re.IGNORECASE
+)
 _REFUSAL = re.compile(
     r"(?<!\w)(?:can(?:no|['’])t|can\s+not|will\s+not|unable\s++to|(?:im|not\s+)possible\s++to|not\s++able\s++to"
     r"|(?:hard|difficult)\s++to|wo(?:n['’]t)|(?:do\s+not|don['’]t)\s++know|not\s++sure|unsure|unclear)(?!\w)",

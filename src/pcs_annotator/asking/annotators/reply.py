@@ -40,7 +40,7 @@ _ALTERNATIVES = re.compile(rf"\s*(?:[,،、，;؛；/|]|(?:[,،、，]\s*)?(?:{_
 _CUT_OFF = re.compile(
     rf"\s*+(?:[,،、，;؛；]\s*+<\s*+(?:l|\Z)|(?:/|\||(?:{_AND_OR})(?!\w))\s*+(?:<\s*+(?:l|\Z)|\Z))", re.IGNORECASE
 )
-_LIST_STEP = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*")
+_LIST_STEP = re.compile(r"\s*+(?:[-*•]|\d{1,2}[.)])?+\s*+")
 _LONGEST_GAP = 12
 _PAIR = (
     rf"{ANSWER_KEY}(\[?+)\s*+"

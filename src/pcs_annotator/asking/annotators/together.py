@@ -15,7 +15,7 @@ from pcs_annotator.core.task import AskedTogether
 
 TOKENS_PER_PART = 48  # an answer has a line for each part
 YES, NO = "yes", "no"
-_BETWEEN = re.compile(r"\s*(?:[;,|\n]|\band\b)\s*")
+_BETWEEN = re.compile(r"[;,|\n]|\band\b")
 
 
 def read_part(reply: str, asked: AskedTogether, text: str, prompt: Sequence[Message]) -> ParsedReply:
@@ -24,7 +24,10 @@ def read_part(reply: str, asked: AskedTogether, text: str, prompt: Sequence[Mess
     said = _own_line(reply, asked)
     if not own.many:
         return read_label(said, own.labels, text, prompt)
-    tags = re.findall(r"<label>(.*?)</label>", said, re.IGNORECASE | re.DOTALL)
+    *answers, _ = re.split("</label>", said, flags=re.IGNORECASE)
+    tags = [
+        tag[1] for answer in answers if len(tag := re.split("<label>", answer, maxsplit=1, flags=re.IGNORECASE)) > 1
+    ]
     if not tags:
         return ParsedReply(None, f"no <{own.name}> in the reply")
     words = vocabulary((*own.labels, NOTHING))
@@ -40,11 +43,14 @@ def _own_line(reply: str, asked: AskedTogether) -> str:
     for part in asked.parts:
         name = re.escape(part.name)
         if part.name == asked.name:
-            reply = re.sub(rf"<\s*(/?)\s*{name}\s*>", r"<\1label>", reply, flags=re.IGNORECASE)
-            reply = re.sub(rf"([\"']){name}\1\s*:", '"label":', reply, flags=re.IGNORECASE)
+            reply = re.sub(rf"<\s*+(/?+)\s*+{name}\s*+>", r"<\1label>", reply, flags=re.IGNORECASE)
+            reply = re.sub(rf"([\"']){name}\1\s*+:", '"label":', reply, flags=re.IGNORECASE)
         else:
-            reply = re.sub(rf"<\s*{name}\s*>.*?<\s*/\s*{name}\s*>", "", reply, flags=re.IGNORECASE | re.DOTALL)
-            reply = re.sub(
-                rf"([\"']){name}\1\s*:\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^,}}\n]*),?", "", reply, flags=re.IGNORECASE
-            )
+            closing = rf"<\s*+/\s*+{name}\s*+>"
+            # Tags that are never closed come after the last closing one; each of them would be read to the end.
+            end = max((tag.end() for tag in re.finditer(closing, reply, re.IGNORECASE)), default=0)
+            answered = rf"<\s*+{name}\s*+>.*?{closing}"
+            reply = re.sub(answered, "", reply[:end], flags=re.IGNORECASE | re.DOTALL) + reply[end:]
+            value = r"(?:\"[^\"]*\"|\[[^\]]{0,2000}\]|[^,}\n]*),?"
+            reply = re.sub(rf"([\"']){name}\1\s*+:\s*+{value}", "", reply, flags=re.IGNORECASE)
     return reply

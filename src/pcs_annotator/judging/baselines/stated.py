@@ -28,7 +28,7 @@ from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, m
 PERTURBATIONS = ("paraphrase", "dummy", "system", "temperature")
 """Those of SPUQ's paper; each may have numbered variants such as `paraphrase-2`."""
 FREE = frozenset(["dummy", "system", "temperature"])  # those that need no model to write them
-_NUMBER = re.compile(r"[-_ ]?\d+\Z")
+_NUMBER = re.compile(r"(?:[-_ ]|(?<!\d))\d+\Z")
 
 
 def complete(stated: Floats) -> Floats:

@@ -25,7 +25,7 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
 from pcs_annotator.base.user_cache import cache_folder
 
-ADDRESS = re.compile(r"\S+://\S+")
+ADDRESS = re.compile(r"(?<!\S)\S+://\S+")
 _pulling = threading.Lock()
 
 

@@ -134,13 +134,23 @@ def _known_words(text: str) -> frozenset[str]:
     return frozenset(found | {_SAME[word] for word in found & _SAME.keys()})
 
 
+_STEM = 4  # letters that two forms of a name share, at least
+
+
 def _unknown(names: Iterable[str], known: Set[str]) -> list[str]:
     """Return the names that are not among the words of another text, whatever their endings: Russia and Russian."""
-    return [name for name in names if name not in known and not any(_is_declined(name, word) for word in known)]
+    alike: dict[str, list[str]] = {}
+    for word in known:
+        alike.setdefault(word[:_STEM], []).append(word)
+    return [
+        name
+        for name in names
+        if name not in known and not any(_is_declined(name, word) for word in alike.get(name[:_STEM], ()))
+    ]
 
 
 def _is_declined(name: str, word: str) -> bool:
-    same = max(4, 2 * max(len(name), len(word)) // 3)
+    same = max(_STEM, 2 * max(len(name), len(word)) // 3)
     return name[:same] == word[:same]
 
 

@@ -40,7 +40,7 @@ Elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell.
 """
 
 _IDIOM = pattern("idiom")
-_SENTENCE = re.compile(r"[.!?]+(?:\s|$)|\n")
+_SENTENCE = re.compile(r"(?<![.!?])[.!?]+(?:\s|$)|\n")
 _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
 )

@@ -35,7 +35,7 @@ def quoted(words: Iterable[str], most: int = 4) -> str:
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|org|net|ly|co|tv|me|it|be)/\S*", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]{1,63}\.(?:com|org|net|ly|co|tv|me|it|be)/\S*", re.IGNORECASE)
 _MENTION = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
 _ENTITY = re.compile(r"&(?:#\d+|[a-z]+);")
 

@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’`][^\W\d_]+)*")
 _OPENS = re.compile(r"(?:\A|[.!?¿¡:;*|\n…\"“”„«(\[]|\s-+)[\s\"“”„'‘«(\[]*\Z")
 _LOOK_BACK = 12
 # A text may begin with the names of those it is addressed to.
-_ADDRESSED = re.compile(r"(?:\W*@\w+)*\W*")
+_ADDRESSED = re.compile(r"(?:\W*+(?<=@)\w++)*+\W*+")
 _LONGEST_ACRONYM = 5
 # In a headline nearly every word has a capital, so that capitals do not mark names.
 _HEADLINE = 0.85
@@ -37,7 +37,9 @@ def case(text: str) -> str | NotApplicable:
     """
     kept = kept_as_they_are(text)
     words = [word for word in _WORD.finditer(text) if not kept[word.start()]]
-    opening = {word.start() for word in words if _opens(text, word)}
+    addressed = _ADDRESSED.match(text)
+    after_names = addressed.end() if addressed else 0
+    opening = {word.start() for word in words if word.start() <= after_names or _opens(text, word.start())}
     names = _names(text, words, opening)
     turkish = _TURKISH.search(text) is not None
     changes: Sequence[Callable[[Word], str]] = (
@@ -63,10 +65,8 @@ def _capitalised(word: str, *, turkish: bool) -> str:
     return ("İ" if turkish and word[0] == "i" else word[0].title()) + word[1:]
 
 
-def _opens(text: str, word: Word) -> bool:
-    start = word.start()
-    after_sentence = _OPENS.search(text, max(0, start - _LOOK_BACK), start)
-    return after_sentence is not None or _ADDRESSED.fullmatch(text, 0, start) is not None
+def _opens(text: str, start: int) -> bool:
+    return _OPENS.search(text, max(0, start - _LOOK_BACK), start) is not None
 
 
 def _names(text: str, words: Sequence[Word], opening: set[int]) -> set[int]:

@@ -2,6 +2,7 @@
 
 import re
 from hashlib import blake2b
+from itertools import islice
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.facts import kept_as_they_are, listed
@@ -44,24 +45,21 @@ def typo(text: str) -> str | NotApplicable:
     seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     usable = [word for word in found if _MAY_CHANGE.fullmatch(word[0]) and word[0] not in _NEGATIONS]
     usable.sort(key=lambda word: (-min(len(word[0]), _LONG), _hash(seed, word.start())))
-    made: list[Replacement] = []
-    for word in usable:
-        typed = _misspelt(word[0], _hash(seed, -word.start()))
-        if typed is not None:
-            made.append(Replacement(word.start(), word.end(), typed))
-    wanted = max(1, round(len(found) / WORDS_PER_TYPO))
-    return splice(text, made[: min(wanted, MOST_TYPOS)]) if made else NotApplicable("no word to misspell")
+    wanted = min(max(1, round(len(found) / WORDS_PER_TYPO)), MOST_TYPOS)
+    tried = (Replacement(*word.span(), _misspelt(word[0], _hash(seed, -word.start()))) for word in usable)
+    made = list(islice((typo for typo in tried if typo.text), wanted))
+    return splice(text, made) if made else NotApplicable("no word to misspell")
 
 
-def _misspelt(word: str, seed: bytes) -> str | None:
-    """Return the word with a typo that makes no other word of it; None if there is no such typo."""
+def _misspelt(word: str, seed: bytes) -> str:
+    """Return the word with a typo that makes no other word of it; empty if there is no such typo."""
     inner = range(1, len(word) - 2)
     typos = {word[:at] + word[at] + word[at:] for at in inner if word[at] in _NEVER_DOUBLED or not word[at].isascii()}
     if len(word) > _SHORTEST:
         typos |= {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in inner if word[at] != word[at + 1]}
     if len(word) >= _LONG:
         typos |= {word[:at] + word[at + 1 :] for at in inner[1:] if _is_vowel_between_consonants(word, at)}
-    return min(typos - _OTHER_WORDS, key=lambda typed: _hash(seed, typed), default=None)
+    return min(typos - _OTHER_WORDS, key=lambda typed: _hash(seed, typed), default="")
 
 
 def _is_vowel_between_consonants(word: str, at: int) -> bool:

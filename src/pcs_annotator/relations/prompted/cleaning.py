@@ -224,7 +224,7 @@ def _quoted(line: str, about: SourceText) -> list[str]:
 
 
 _OTHER = r"(?:or|alternatively|oder|alternativ|ou|alternativement|o|alternativamente|或者?|または|или)"
-_BETWEEN = re.compile(rf"\s+[/|]\s+|[,;]?\s+\(?{_OTHER}\)?[,:]?\s+", re.I)
+_BETWEEN = re.compile(rf"(?<!\s)\s+[/|]\s+|(?:[,;]|(?<!\s))\s+\(?{_OTHER}\)?[,:]?\s+", re.I)
 
 
 def _split(text: str, about: SourceText) -> list[str]:
@@ -267,7 +267,7 @@ def _trimmed(text: str, between: str, most: int, about: SourceText) -> str:
 
 _BULLET = re.compile(r"\s*(?:[-*•–—→>#]+\s|[\[(]?(?:\d{1,2}|[A-Za-z])[\])]+\s|\d{1,2}\.\s)\s*")
 _LABEL = re.compile(rf"[^:：\n]{{1,200}}(?:{COLON.pattern})[*_]*")
-_OR = re.compile(rf"\W*{_OTHER}\b[,:]\s*", re.I)
+_OR = re.compile(rf"(?<!\W)\W*{_OTHER}\b[,:]\s*", re.I)
 
 
 def _bare(text: str, about: SourceText) -> str:

@@ -15,7 +15,7 @@ _MARK = re.compile(
 _OPENS_PROMPT, _ENDS_PROMPT = ("[INST]", "<<SYS>>"), ("[/INST]", "<</SYS>>")
 _OWN = "assistant|ai|model|bot|chatgpt|response|answer|output|final"
 _OTHERS = "user|human|system|prompt|instruction|input|question"
-_NAME = re.compile(rf"\W*(?:(?P<own>{_OWN})|{_OTHERS})\W*", re.I)
+_NAME = re.compile(rf"(?<!\W)\W*(?:(?P<own>{_OWN})|{_OTHERS})\W*", re.I)
 _GLUED_NAME = re.compile(r"(?<=[.!?\"”。])(?:assistant|user|model)\s*\n")
 
 

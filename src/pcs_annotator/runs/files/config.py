@@ -152,7 +152,7 @@ class _Reader:
         """Return the line of a key, or of the table it belongs to; 0 when it is not found."""
         table, key, found = "", where[-1], 0
         for number, line in enumerate(self.lines, 1):
-            header = re.match(r"\s*\[+([^\]]+)\]", line)
+            header = re.match(r"\s*\[++([^\]]+)\]", line)
             if header:
                 table = header[1].replace('"', "").replace("'", "").replace(" ", "")
                 if table == ".".join(where):
