@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask, frozen
-from pcs_annotator.core.gold import UNLABELLED, plain_text
+from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 
 # Two texts may get the same graded answer to one question (10 of 393 did), but hardly to several.
@@ -21,18 +20,6 @@ class Once(NamedTuple):
     distinct: Mask  # which rows count: of every text one row, with gold if the text has gold
     repeated: int  # number of gold rows that do not count, because another gold row has their text
     contradictory: Integers  # rows whose text has as many gold labels for one as for another; they are not gold
-
-
-def same_texts(texts: Sequence[str]) -> Integers:
-    """Return a number for every row, the same for texts that differ only in blanks or case; empty texts are unknown."""
-    return _same_texts(tuple(texts))
-
-
-@lru_cache(maxsize=2)  # learning, findings and report ask about the same texts
-def _same_texts(texts: tuple[str, ...]) -> Integers:
-    numbers: dict[object, int] = {}
-    keys = (plain_text(text).casefold() or row for row, text in enumerate(texts))
-    return frozen(np.array([numbers.setdefault(key, len(numbers)) for key in keys]), np.intp)
 
 
 def same_grades(votes: Votes) -> Integers:

@@ -13,8 +13,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Integers, Mask
-from pcs_annotator.core.copies import same_texts
-from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes
+from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model

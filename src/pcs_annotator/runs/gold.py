@@ -14,7 +14,8 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.gold import as_known, refuse_contradictions
+from pcs_annotator.core.identity import same_text, text_hash, text_key
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
@@ -117,8 +118,8 @@ def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Go
     """
     if not task.examples or task.nearest:
         return gold
-    shown = {one.get("text", "").strip() for one in task.examples}
-    kept = np.array([text.strip() not in shown for text in texts], dtype=np.bool_)
+    shown = {text_key(one.get("text", "")) for one in task.examples}
+    kept = np.array([text_key(text) not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
     return gold._replace(labels=labels, random_sample=gold.random_sample & kept, assumed=gold.assumed & kept)
 
@@ -176,8 +177,8 @@ def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collecti
     for place, one in people.items():
         labels[place] = one.label
     if new is not None:
-        texts = {item.text.strip() for item in items if item.id in new}
-        labels = [label if item.text.strip() in texts else None for item, label in zip(items, labels, strict=True)]
+        texts = {text_key(item.text) for item in items if item.id in new}
+        labels = [label if text_key(item.text) in texts else None for item, label in zip(items, labels, strict=True)]
     refuse_contradictions([item.text for item in items], labels, dataset.name)
 
 

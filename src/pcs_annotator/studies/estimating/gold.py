@@ -9,7 +9,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
