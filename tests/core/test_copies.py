@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
+from pcs_annotator.core.copies import Once, once_per_text, same_grades
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.identity import same_texts
 from tests.builders import votes_of
 
 GRADES = np.array([[[0.7, 0.2], [0.6, 0.3]], [[0.7, 0.2], [0.6, 0.3]], [[0.7, 0.2], [0.6, 0.31]]])

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pcs_annotator import UserError, Votes
 from pcs_annotator.base.errors import GoldError, InputError, LabelError, UnknownNameError
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
+from pcs_annotator.core.identity import same_text, text_hash
 from tests.builders import votes_of
 
 
@@ -151,7 +152,7 @@ def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> N
         pytest.param(["One", "One"], ["a", "A"], id="case only"),
         pytest.param(["One", "One"], ["a", None], id="one unlabelled"),
         pytest.param(["One", "One"], ["", "a"], id="one empty"),
-        pytest.param(["One", "one"], ["a", "b"], id="other texts"),
+        pytest.param(["One", "Two"], ["a", "b"], id="other texts"),
         pytest.param(["", " "], ["a", "b"], id="no texts"),
         pytest.param([], [], id="nothing"),
     ],

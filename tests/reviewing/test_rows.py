@@ -16,7 +16,7 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.reviewing.rows import DECISIONS, Rows, asked_questions, matching
 from pcs_annotator.reviewing.session import Review

@@ -16,7 +16,7 @@ from python_calamine import CalamineWorkbook
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.gold import same_text
+from pcs_annotator.core.identity import same_text
 from pcs_annotator.tables import workbook
 from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.tabular import as_arrow

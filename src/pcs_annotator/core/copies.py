@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask, frozen
-from pcs_annotator.core.gold import UNLABELLED, plain_text
+from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 
 # Two texts may get the same graded answer to one question (10 of 393 did), but hardly to several.
@@ -21,18 +20,8 @@ class Once(NamedTuple):
     distinct: Mask  # which rows count: of every text one row, with gold if the text has gold
     repeated: int  # number of gold rows that do not count, because another gold row has their text
     contradictory: Integers  # rows whose text has as many gold labels for one as for another; they are not gold
-
-
-def same_texts(texts: Sequence[str]) -> Integers:
-    """Return a number for every row, the same for texts that differ only in blanks or case; empty texts are unknown."""
-    return _same_texts(tuple(texts))
-
-
-@lru_cache(maxsize=2)  # learning, findings and report ask about the same texts
-def _same_texts(texts: tuple[str, ...]) -> Integers:
-    numbers: dict[object, int] = {}
-    keys = (plain_text(text).casefold() or row for row, text in enumerate(texts))
-    return frozen(np.array([numbers.setdefault(key, len(numbers)) for key in keys]), np.intp)
+    copies: Integers  # for every row how many rows have its text
+    drawn: Integers  # for every row how many rows with its text people judged that were drawn at random
 
 
 def same_grades(votes: Votes) -> Integers:
@@ -52,12 +41,19 @@ def same_grades(votes: Votes) -> Integers:
     )
 
 
-def once_per_text(same: Integers, ids: Sequence[str], gold: Codes, random_sample: Mask | None = None) -> Once:
+def once_per_text(
+    same: Integers,
+    ids: Sequence[str],
+    gold: Codes,
+    random_sample: Mask | None = None,
+    undecided: Mask | None = None,
+) -> Once:
     """Return one row for every text: the first one by id, so that the order of rows does not matter.
 
     `same` is a number for every row, the same for copies of a text. Rows with gold are preferred, and among these the
     rows that were drawn at random, by default all, which can support a promise. Copies with different gold labels count
-    with the label that most of them have; if there is none, without gold.
+    with the label that most of them have; if there is none, without gold. `undecided` rows were drawn at random too,
+    and people gave them no label.
     """
     at_random = np.ones(len(ids), dtype=np.bool_) if random_sample is None else random_sample
     agreed = _agreed(same, gold)
@@ -69,7 +65,11 @@ def once_per_text(same: Integers, ids: Sequence[str], gold: Codes, random_sample
     distinct[np.array(order, dtype=np.intp)[first]] = True
     distinct &= rank < 3
     repeated = (gold != UNLABELLED) & ~distinct & ~contradictory
-    return Once(distinct, int(repeated.sum()), np.flatnonzero(contradictory))
+    judged = (gold != UNLABELLED) & at_random
+    if undecided is not None:
+        judged = judged | undecided
+    copies, drawn = (np.bincount(same, one).astype(np.intp)[same] for one in (np.ones(len(ids)), judged))
+    return Once(distinct, int(repeated.sum()), np.flatnonzero(contradictory), copies, drawn)
 
 
 def _agreed(same: Integers, gold: Codes) -> Codes:

@@ -2,9 +2,7 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
 from itertools import islice
 
 import numpy as np
@@ -12,11 +10,11 @@ import numpy as np
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed
 from pcs_annotator.core.arrays import CODE, Codes, values_of
+from pcs_annotator.core.identity import text_key
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 
 UNLABELLED = -1
-LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 
 
 def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
@@ -36,9 +34,8 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
     """Raise when the same text has different gold labels, because nothing valid can be learned from both."""
     seen: dict[str, dict[int, str]] = {}
     for row, (text, label) in enumerate(zip(texts, gold, strict=True), 1):
-        words = text.strip()
-        if label and words:
-            seen.setdefault(words, {})[row] = label
+        if label and (key := text_key(text)):
+            seen.setdefault(key, {})[row] = label
     wrong = [rows for rows in seen.values() if len({label.casefold() for label in rows.values()}) > 1]
     if not wrong:
         return
@@ -53,35 +50,13 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
     )
 
 
-def plain_text(text: str) -> str:
-    """Return a text without what spreadsheets change: line ends, blanks, and an apostrophe in front."""
-    return " ".join(text.lstrip("' \t\r\n").split())
-
-
-def text_hash(text: str) -> str:
-    """Return a hash that texts share if they differ only in what spreadsheets change."""
-    return f"h{blake2b(plain_text(text).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
-
-
-def same_text(cell: str, text: str) -> bool:
-    """Return whether a cell of a spreadsheet holds this text."""
-    found, expected = _as_typed(plain_text(cell)), _as_typed(plain_text(text))
-    cut = len(cell.encode("utf-16-le", "replace")) // 2 >= LONGEST_CELL  # as Excel counts
-    return found == expected or (cut and expected.startswith(found))
-
-
-def _as_typed(text: str) -> str:
-    """Return a text without what spreadsheets correct while one types: curly quotes, long dashes and the like."""
-    return unicodedata.normalize("NFC", text).translate(_TYPED)
-
-
 def cell_key(cell: str) -> str:
     r"""Return what cells share that a spreadsheet may have made of each other, such as `1`, `001` and `1.0`.
 
     >>> cell_key("WAHR") == cell_key("true"), cell_key("don’t know") == cell_key("Don't\xa0know ")
     (True, True)
     """
-    key = _as_typed(plain_text(cell)).casefold()
+    key = text_key(cell)
     number = _WHOLE.fullmatch(key)
     return f"{number[1]}{number[2]}" if number else _TRUTH.get(key, key)
 
@@ -100,9 +75,6 @@ def as_known(names: Iterable[str]) -> Callable[[str], str]:
     return known
 
 
-_TYPED = str.maketrans(
-    {**dict.fromkeys("‘’‚‛′", "'"), **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("–—−", "-"), "…": "..."}
-)
 _WHOLE = re.compile(r"(-?)0*(\d+?)(?:[.,]0{1,2})?")  # a whole number; three digits after a point may be thousands
 _TRUE, _FALSE = "wahr vrai verdadero verdadeiro vero waar prawda", "falsch faux falso onwaar fałsz"
 _TRUTH = {**dict.fromkeys(_TRUE.split(), "true"), **dict.fromkeys(_FALSE.split(), "false")}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
@@ -63,6 +63,7 @@ class Trial(NamedTuple):
     near: bool = False  # whether a label that is one step off counts as right
     ids: Sequence[str] = ()  # of the rows
     at_random: Mask | None = None  # which of them can support a promise; None for all
+    undecided: int = 0  # so many of the last rows have no gold, and no label of them counts as right
 
     def __repr__(self) -> str:
         return brief(self)
@@ -76,6 +77,7 @@ class Trial(NamedTuple):
         """Return the same for labels of a tree down to a level; 0 for the labels themselves."""
         shape, best = self.shape, self.shape.choose(self.probabilities, self.labels)
         right = shape.right(best, self.gold, self.labels, near=self.near, level=level)
+        right[len(right) - self.undecided :] = False
         if not (self.near or level):
             return Judged(self.probabilities[np.arange(len(best)), best], best, right)
         sure = shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level)
@@ -104,8 +106,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     how: Learning,
     *,
     weights: Weights | None = None,
-    random_sample: Mask | None = None,
+    random_sample: Mask | Integers | None = None,
     distinct: Mask | None = None,
+    copies: Integers | None = None,
     ask_policy: AskPolicy | None = None,
 ) -> FitResult:
     """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
@@ -115,9 +118,11 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         gold: For every item a position in `votes.labels`, or `UNLABELLED`.
         how: How to learn.
         weights: The result of `fit_coded` for the rows that count, if already known.
-        random_sample: Which rows were drawn at random and so can support a promise; by default all.
+        random_sample: Which rows were drawn at random and so can support a promise, by default all; or how many with
+            the text of each row were, and then people could not agree on those without gold: they count as wrong.
         distinct: Which rows count: one for every text, because copies of a text say nothing new and would be on both
             sides of a split; by default all. See `once_per_text`.
+        copies: How many rows have the text of each; by default one.
         ask_policy: Which questions are asked about a new text; by default all. Confidence and promise are for texts
             that are asked about in this way.
     """
@@ -125,6 +130,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
+        copies = None if copies is None else copies[distinct]
     read, text, how = _read(votes, gold, how)
     if weights is None:
         weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
@@ -161,12 +167,15 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     judged = model.judged(shown)
     model = replace(model, profile=profile(shown, judged.scores, judged.best))
     if how.promise is not None:
-        at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
+        labelled = gold != UNLABELLED
+        drawn = labelled if random_sample is None else random_sample
+        drawn = drawn & labelled if drawn.dtype == np.bool_ else drawn
         # a row without a label is never accepted, so it says nothing about accepted ones
-        usable = (at_random & ~model.unlabelled(shown))[positions_of(rows.ids, votes.ids, "item")]
-        trial = trial and trial._replace(near=how.promise.near, at_random=usable)
-        table_of = partial(_table, model, shown, judged, gold, how.promise)
-        certificate = _certificate(trial, rows, truth, usable, how, table_of)
+        times = np.where(model.unlabelled(shown), 0, drawn).astype(np.intp)
+        tested = times[positions_of(rows.ids, votes.ids, "item")] > 0
+        trial = trial and trial._replace(near=how.promise.near, at_random=tested)
+        table_of = partial(_table, model, shown, judged, gold, how.promise, copies)
+        certificate = _certificate(trial, (rows, truth), (shown, judged.probabilities, times), how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
         groups = profiles(shown, judged.scores, judged.best, promised)
         model = replace(model, certificate=replace(certificate, fingerprint=known), profiles=groups)
@@ -247,12 +256,19 @@ def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, 
 
 
 def _table(  # what is known about the rows, one argument each
-    model: Model, votes: Votes, judged: Verdicts, gold: Codes, promise: Promise, names: Sequence[str]
+    model: Model,
+    votes: Votes,
+    judged: Verdicts,
+    gold: Codes,
+    promise: Promise,
+    copies: Integers | None,
+    names: Sequence[str],
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
-    others = gold == UNLABELLED
-    if promise.kind != "false-discoveries" or judged.confidence is None or not others.any():
+    others = np.flatnonzero(gold == UNLABELLED)
+    if promise.kind != "false-discoveries" or judged.confidence is None or not len(others):
         return None
+    others = others if copies is None else np.repeat(others, copies[others])
     sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
     if promise.by:
         return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
@@ -260,26 +276,56 @@ def _table(  # what is known about the rows, one argument each
 
 
 def _certificate(  # what is known about the rows, one argument each
-    trial: Trial | None, rows: Votes, gold: Codes, usable: Mask, how: Learning, table_of: partial[Judged | None]
+    trial: Trial | None,
+    labelled: tuple[Votes, Codes],
+    drawn: tuple[Votes, Floats | None, Integers],
+    how: Learning,
+    table_of: partial[Judged | None],
 ) -> Certificate:
-    promise = how.promise
+    """Return what is promised.
+
+    `drawn` are the votes on all texts, their probabilities, and how many rows with each were drawn at random.
+    """
+    promise, (rows, truth), (votes, probabilities, times) = how.promise, labelled, drawn
     assert promise is not None
-    why = _no_confidence(rows, gold, usable, how)
-    if trial is None or why:
-        return no_promise(promise, int(usable.sum()), why)
+    why = _no_confidence(rows, truth, times, how)
+    if trial is None or probabilities is None or why:
+        return no_promise(promise, int((times > 0).sum()), why)
+    sample, places = _sample(trial, votes, probabilities, times)
     upper = []  # the same rows as judged at the levels of a tree
     for level in range(how.shape.levels - 1, 0, -1):
-        above, (labels, codes) = trial.judged_at(level), trial.shape.at(level, trial.labels)
-        upper.append(Level(above._replace(best=codes[above.best]).take(usable), labels))
-    judged, names = trial.judged.take(usable), rows.labels
+        above, (labels, codes) = sample.judged_at(level), trial.shape.at(level, trial.labels)
+        upper.append(Level(above._replace(best=codes[above.best]), labels))
+    tested, names = sample.judged, rows.labels
     if promise.by:
-        names, groups = rows.take(usable).coded_groups()
-        judged = judged._replace(best=groups)
-    found = certify(judged, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
-    return replace(found, split=_split(len(gold), int(usable.sum()), how.splits))
+        there = np.unique(places)
+        some = votes.take(there)
+        names, groups = some.coded_groups(sorted({*(some.groups or ())}))
+        tested = tested._replace(best=groups[np.searchsorted(there, places)])
+    found = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
+    split = _split(len(truth), int(np.count_nonzero(trial.at_random)), sample, how.splits)
+    return replace(found, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
 
 
-def _no_confidence(rows: Votes, gold: Codes, usable: Mask, how: Learning) -> str:
+def _sample(trial: Trial, votes: Votes, probabilities: Floats, times: Integers) -> tuple[Trial, Integers]:
+    """Return the rows that were drawn at random as judged by fits that did not see them, and where their texts are.
+
+    A wrong label counts for every row with its text that was drawn, because promises are about rows; a right one once:
+    copies that came with their text say nothing new. So the test is stricter than one of all rows, and one of all
+    texts. Rows without gold are those about which people could not agree; no label of them counts as right.
+    """
+    of_gold = np.array(positions_of(trial.ids, votes.ids, "item"), dtype=np.intp)
+    without = np.setdiff1d(np.flatnonzero(times), of_gold)
+    counted = np.where(trial.judged.right, np.minimum(times[of_gold], 1), times[of_gold])
+    undecided, known = np.repeat(without, times[without]), np.repeat(np.arange(len(of_gold)), counted)
+    columns = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.intp)
+    expected = np.concatenate([trial.probabilities[known], probabilities[undecided][:, columns]])
+    gold = np.concatenate([trial.gold[known], np.zeros(len(undecided), dtype=CODE)])
+    sample = trial._replace(gold=gold, scores=expected, probabilities=expected, undecided=len(undecided))
+    return sample, np.concatenate([of_gold[known], undecided])
+
+
+def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> str:
     """Return why no promise is possible, whatever the tests would show; empty when one is."""
     assert how.promise is not None
     if how.refused or how.spent >= how.promise.delta:
@@ -295,14 +341,18 @@ def _no_confidence(rows: Votes, gold: Codes, usable: Mask, how: Learning) -> str
     if how.splits.calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"
     chosen = "no gold row was drawn at random, and chosen rows are easier or harder than others: label random rows too"
-    return "" if usable.any() else chosen
+    return "" if drawn.any() else chosen
 
 
-def _split(rows: int, usable: int, splits: Splits) -> str:
-    turns = splits.turns(rows)
+def _split(texts: int, at_random: int, sample: Trial, splits: Splits) -> str:
+    turns = splits.turns(texts)
     times = "" if turns == 1 else f", divided anew {turns} times"
-    chosen = "" if usable == rows else f"; {rows - usable} of them were not drawn at random and carry no promise"
+    chosen = (
+        "" if at_random == texts else f"; {texts - at_random} of them were not drawn at random and carry no promise"
+    )
+    count = len(sample.gold) - sample.undecided
+    copies = "" if count == at_random else "; wrong labels count for every copy of a text that was drawn"
     return (
-        f"{rows:,} gold rows in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
-        f"confidence is learned from the other folds' scores, and thresholds are tested on those{chosen}"
+        f"{texts:,} gold rows in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
+        f"confidence is learned from the other folds' scores, and thresholds are tested on those{chosen}{copies}"
     )

@@ -13,19 +13,21 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Integers, Mask
-from pcs_annotator.core.copies import same_texts
-from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes
+from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Audit, audit, audit_in_order, draw_rows, fingerprint
+from pcs_annotator.judging.promising.certificate import Audit, audit, audit_in_order, fingerprint
 from pcs_annotator.judging.promising.drift import profiles
+from pcs_annotator.runs.draw_registry import walk
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.tables import human_files
 from pcs_annotator.tables.files import set_aside
 from pcs_annotator.tables.human_files import DrawnRow, SampleKind
+from pcs_annotator.tables.tables import Dataset
 from pcs_annotator.version import __version__
 
 MOST_ROWS_TO_LABEL = 300
@@ -38,34 +40,39 @@ class HandedOut(NamedTuple):
     kind: SampleKind
 
 
-def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
+def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
     """Write the rows that a person should label next, each text once, and none whose text has gold.
 
     Without a promise, they are drawn at random, because only random rows can support one. With a promise, they are
     all rows left for review, the least certain first.
     """
-    labelled = gold_codes(votes, gold.labels) != UNLABELLED
-    same = same_texts([item.text for item in items])
-    unlabelled = np.zeros(len(items), dtype=np.bool_)  # one row for every text that has no gold label in any row
-    unlabelled[np.unique(same, return_index=True)[1]] = True
-    unlabelled &= ~np.isin(same, same[labelled])
-    # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
-    seed = int(labelled.sum())
     certificate = model.certificate
-    kind: SampleKind
     if certificate is None or not certificate.holds:
         needed = certificate and certificate.rows_needed
         missing = needed.likely - certificate.gold_rows if certificate and needed else 0
-        wanted = max(rows, min(missing, MOST_ROWS_TO_LABEL))
-        kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
-    else:
-        kind, chosen = "for review", _review_queue(votes, model, unlabelled)
-    drawn = [DrawnRow(items[row].id, kind, text_hash(items[row].text)) for row in chosen]
-    write_to_label(folder, items, gold, drawn)
-    return HandedOut(len(chosen), kind)
+        return HandedOut(
+            draw_at_random(folder, dataset, gold, max(rows, min(missing, MOST_ROWS_TO_LABEL))), "at random"
+        )
+    items = dataset.items
+    labelled = with_copies(same_texts([item.text for item in items]), gold_codes(votes, gold.labels) != UNLABELLED)
+    chosen = _review_queue(votes, model, ~labelled).tolist()
+    drawn = [DrawnRow(items[row].id, "for review", text_hash(items[row].text)) for row in chosen]
+    return HandedOut(write_to_label(folder, items, gold, drawn), "for review")
+
+
+def draw_at_random(folder: RunFolder, dataset: Dataset, gold: Gold, texts: int) -> int:
+    """Write so many texts without a label for a person, and return how many there were; see `draw_registry`."""
+    items, own = dataset.items, len(dataset.items) - len(dataset.streamed)
+    outside = np.array([row >= own or label is not None for row, label in enumerate(_data_gold(dataset))])
+    return write_to_label(folder, items, gold, walk(items, gold.labels, outside, texts))
+
+
+def _data_gold(dataset: Dataset) -> Sequence[str | None]:
+    return dataset.gold or (None,) * len(dataset.items)
 
 
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
+    """Return the rows that are left for review, the least certain first."""
     judged = model.judged(votes)
     assert judged.probabilities is not None
     assert judged.accepted is not None
@@ -89,7 +96,7 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
     first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
-    shown = [one for one in rows if first.get(same[one.id]) is one]
+    shown = list(first.values())[::-1]
     if shown:
         human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
     else:

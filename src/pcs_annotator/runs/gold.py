@@ -14,14 +14,16 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.gold import as_known, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.gold import as_known, refuse_contradictions
+from pcs_annotator.core.identity import same_text, text_hash, text_key
 from pcs_annotator.core.task import Item, label_code
+from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at_random, reached_at_random
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream, by_group
 from pcs_annotator.tables import human_files
-from pcs_annotator.tables.human_files import GivenByCoders, GivenGold
+from pcs_annotator.tables.human_files import GivenByCoders, GivenGold, SampleKind
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
@@ -52,16 +54,26 @@ class FromPeople:
 
 
 class Gold(NamedTuple):
-    """Gold labels of a run, including those that people added after the run."""
+    """Gold labels of a run, including those that people added after the run.
+
+    People label a text once, and its label is that of every row with this text that was drawn: claims are about rows.
+    """
 
     labels: tuple[str | None, ...]  # for every item its label, or None
     # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
     # unless we know that the row was chosen otherwise
     random_sample: Mask
     assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
+    # rows drawn at random that people judged without a decision: they differ, or nobody could tell
+    undecided: Mask
     verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
     # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
     since: Mapping[str, float] = MappingProxyType({})
+
+    def among(self, kept: Mask) -> "Gold":
+        """Return the gold whose random sample is among these rows."""
+        masks = {name: getattr(self, name) & kept for name in ("random_sample", "assumed", "undecided")}
+        return self._replace(**masks)
 
 
 def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None, groups: Groups = None) -> Gold:
@@ -69,27 +81,40 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
 
     Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
     """
-    items, labels = dataset.items, _labels_in_data(dataset)
-    random_sample, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    drawn = kinds_by_row(folder)
-    for place, label in enumerate(labels):
+    items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
+    sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
+    draws, coded = draws_by_row(folder, items), _coded_by_somebody(folder, dataset)
+    with_data = np.array([row not in draws for row in rows], dtype=np.bool_)
+    for row, label in enumerate(labels):
         if label is not None:
-            kinds = drawn.get((items[place].id, text_hash(items[place].text)), set()) if drawn else set()
-            random_sample[place] = kinds <= {"at random"}
-            assumed[place] = not kinds
-    for place, one in labels_by_people(folder, items).items():
-        if labels[place] is None or one.kind != "by a person":
-            random_sample[place] = one.kind == "at random"
-            assumed[place] = False
-        labels[place] = one.label
+            sampled[row], assumed[row] = with_data[row] or only_at_random(draws[row]), with_data[row]
+    for row, one in labels_by_people(folder, items).items():
+        if labels[row] is None or one.kind != "by a person":
+            sampled[row], assumed[row] = one.kind == "at random", False
+        labels[row] = one.label
     verdicts = read_verdicts(folder, dataset, until)
-    for place, label in verdicts.gold.items():
-        labels[place] = label
-    for place in verdicts.at_random:  # a review draws rows that have a label in a file too, and shows only the others
-        if labels[place] is not None:
-            random_sample[place], assumed[place] = True, False
-    found = Gold(tuple(labels), random_sample, assumed, verdicts)
+    for row, label in verdicts.gold.items():
+        labels[row] = label
+    in_review = np.isin(rows, [*verdicts.at_random])
+    label_copies(
+        labels, [item.text for item in items], {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
+    )
+    known = np.array([label is not None for label in labels], dtype=np.bool_)
+    judged = known | coded | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
+    sampled = in_review | (with_data & coded) | (sampled & known) | reached_at_random(items, draws, judged, sampled)
+    found = Gold(tuple(labels), sampled & known, assumed & ~in_review, sampled & judged & ~known, verdicts)
     return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
+
+
+def _coded_by_somebody(folder: RunFolder | None, dataset: Dataset) -> Mask:
+    """Return which rows at least one of several people labelled, in the data or in later files."""
+    found = np.zeros(len(dataset.items), dtype=np.bool_)
+    for column in coder_labels(dataset).values():
+        found |= np.array([bool(label) for label in column], dtype=np.bool_)
+    later = _later_coders(folder) if folder else []
+    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(dataset.items)} if later else {}
+    found[[places[one.id, one.text_hash] for one in later if (one.id, one.text_hash) in places]] = True
+    return found
 
 
 def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
@@ -107,7 +132,7 @@ def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups
         of_group, later = (group == name) | (not name), came > alarm
         if int((usable & of_group & later).sum()) >= ENOUGH_AFTER_ALARM:
             kept, since[name] = kept & (later | ~of_group), alarm
-    return gold._replace(random_sample=gold.random_sample & kept, assumed=gold.assumed & kept, since=since)
+    return gold.among(kept)._replace(since=since)
 
 
 def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:
@@ -117,22 +142,14 @@ def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Go
     """
     if not task.examples or task.nearest:
         return gold
-    shown = {one.get("text", "").strip() for one in task.examples}
-    kept = np.array([text.strip() not in shown for text in texts], dtype=np.bool_)
+    shown = {text_key(one.get("text", "")) for one in task.examples}
+    kept = np.array([text_key(text) not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
-    return gold._replace(labels=labels, random_sample=gold.random_sample & kept, assumed=gold.assumed & kept)
+    return gold.among(kept)._replace(labels=labels)
 
 
 def _labels_in_data(dataset: Dataset) -> list[str | None]:
     return list(dataset.gold) if dataset.gold else [None] * len(dataset.items)
-
-
-def kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
-    """Return id and text hash → how the row was chosen, of all rows that were ever written out for people."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for one in human_files.read_drawn(folder.drawn) if folder else ():
-        found.setdefault((one.id, one.text_hash), set()).add(one.kind)
-    return found
 
 
 def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, GivenGold]:
@@ -176,8 +193,8 @@ def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collecti
     for place, one in people.items():
         labels[place] = one.label
     if new is not None:
-        texts = {item.text.strip() for item in items if item.id in new}
-        labels = [label if item.text.strip() in texts else None for item, label in zip(items, labels, strict=True)]
+        texts = {text_key(item.text) for item in items if item.id in new}
+        labels = [label if text_key(item.text) in texts else None for item, label in zip(items, labels, strict=True)]
     refuse_contradictions([item.text for item in items], labels, dataset.name)
 
 
@@ -197,8 +214,8 @@ def refuse_other_labels(
 def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
     """Add the labels of a person's file to those of a run; later files win over earlier ones.
 
-    A row counts as drawn at random only if the file says so and we drew it. Labels of other texts are left out, with a
-    warning.
+    A row counts as drawn at random only if we drew it so, and the file says so or has only such rows. Labels of other
+    texts are left out, with a warning.
     """
     assert people.gold is not None
     path = people.gold
@@ -207,13 +224,16 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     for one in given:
         label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
-    drawn = kinds_by_row(folder) if folder.drawn.exists() else None
+    places = {item.id: row for row, item in enumerate(dataset.items)}
+    drawn = draws_by_row(folder, dataset.items)
     merged = {one.id: one for one in before}
+    # without the column `drawn`, these are the rows that we drew at random if none of them is another
+    ours = all(one.kind == "by a person" and only_at_random(drawn.get(places[one.id], ())) for one in given)
     for one in given:
         hashed = text_hash(texts[one.id])
-        # a folder made by an earlier version does not know what was drawn
-        ours = drawn is None or one.kind in drawn.get((one.id, hashed), ())
-        merged[one.id] = one._replace(text_hash=hashed, kind=one.kind if ours else "by a person")
+        chosen: SampleKind = "at random" if ours else "by a person"
+        kind = one.kind if one.kind in {draw.kind for draw in drawn.get(places[one.id], ())} else chosen
+        merged[one.id] = one._replace(text_hash=hashed, kind=kind)
     current = _of_these_texts(merged.values(), dataset.items)
     if not people.gold_wins:
         _check_gold(dataset, current, {one.id for one in given}, path.name)

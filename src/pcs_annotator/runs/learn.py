@@ -11,8 +11,9 @@ from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, w
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
+from pcs_annotator.core.copies import Once, once_per_text, same_grades
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
@@ -90,6 +91,7 @@ class KnownRows(NamedTuple):
     looked: Looked = Looked()  # what earlier looks at the gold labels mean for a promise
     shape: LabelShape = ONE  # whether the labels are steps of a scale or paths of a tree
     coders: Coders | None = None  # what several people said; None if that is unknown
+    undecided: Mask | None = None  # rows drawn at random that people judged without a decision; None for no row
 
 
 NOTHING_KNOWN = KnownRows()
@@ -158,11 +160,13 @@ def learn(
     random_sample, assumed, texts = known.random_sample, known.assumed, known.texts
     how = learning_of(settings, known.looked, known.shape)
     codes = gold_codes(votes, gold)
-    once = counted_once(votes, codes, texts, random_sample)
+    once = counted_once(votes, codes, texts, random_sample, known.undecided)
     _refuse_if_all_contradictory(once, votes, codes)
     labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
-        model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
+        model, trial = fit_model(
+            votes, codes, how, random_sample=once.drawn, distinct=once.distinct, copies=once.copies
+        )
         votes = replace(votes, read=model.read(votes))
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
@@ -216,11 +220,15 @@ def _agreement(
 
 
 def counted_once(
-    votes: Votes, codes: Codes, texts: Sequence[str] | None = None, random_sample: Mask | None = None
+    votes: Votes,
+    codes: Codes,
+    texts: Sequence[str] | None = None,
+    random_sample: Mask | None = None,
+    undecided: Mask | None = None,
 ) -> Once:
     """Return one row for every text; where texts are unknown, for every set of graded votes."""
     same = same_grades(votes) if texts is None else same_texts(texts)
-    return once_per_text(same, votes.ids, codes, random_sample)
+    return once_per_text(same, votes.ids, codes, random_sample, undecided)
 
 
 def _refuse_if_all_contradictory(once: Once, votes: Votes, codes: Codes) -> None:
@@ -290,9 +298,9 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
 
 
 class Expected(NamedTuple):
-    """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row.
+    """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row's text.
 
-    They differ for gold rows only. `said` is the label of every row, `UNLABELLED` where it has none.
+    They differ for gold rows and their copies only. `said` is the label of every row, `UNLABELLED` where it has none.
     """
 
     fitted: Floats
@@ -318,13 +326,12 @@ def expected_labels(
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None
-    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
-    same = dict(zip(votes.ids, same_texts(texts).tolist(), strict=True))
-    place = {same[name]: row for row, name in enumerate(rows.ids)}
-    held_out, columns = fitted.copy(), positions_of(votes.labels, rows.labels, "label")
-    for row in np.flatnonzero(codes != UNLABELLED).tolist():
-        if same[votes.ids[row]] in place:  # copies that contradict each other have no fit of their own
-            held_out[row] = trial.probabilities[place[same[votes.ids[row]]]][columns]
+    same, columns = same_texts(texts), positions_of(votes.labels, trial.labels, "label")
+    unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))
+    held_out = fitted.copy()
+    for row, text in enumerate(same.tolist()):
+        if text in unseen:  # copies that contradict each other have no fit of their own
+            held_out[row] = unseen[text][columns]
     said = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
     return Expected(fitted, held_out, said)
 

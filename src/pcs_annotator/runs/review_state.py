@@ -19,7 +19,8 @@ import orjson
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Array, Codes, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, text_hash
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import (
     SEQUENCE,
     Draw,

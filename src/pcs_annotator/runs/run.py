@@ -201,7 +201,7 @@ class Run:
         if spare_looks and key not in looks.keys:
             early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
         looked = Looked(looks.spent_before(key), looks.refused or early)
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders)
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)
@@ -294,7 +294,7 @@ class Run:
 
     def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
         """Write the rows that a person should label next."""
-        return drawing.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
+        return drawing.hand_out(self.folder, self.dataset, self.votes, learned.model, self.gold, rows)
 
     def model_in_force(self, *, with_gold: bool = True) -> Model:
         """Return the model of the folder; its promise is void if votes, gold or code have changed since.

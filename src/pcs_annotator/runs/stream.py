@@ -20,7 +20,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import BETWEEN, Item
 from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
 from pcs_annotator.tables.arrow import pa

@@ -10,7 +10,8 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights

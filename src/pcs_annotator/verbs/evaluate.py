@@ -207,10 +207,10 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
     how = learning_of(settings, recorded.looked(settings), recorded.shape)
-    once = counted_once(votes, codes, recorded.texts, gold.random_sample)
+    once = counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
     with one_thread():
         model, trial = fit_model(
-            votes, codes, replace(how, resamples=0), random_sample=gold.random_sample, distinct=once.distinct
+            votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )
     if trial is None:
         raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")

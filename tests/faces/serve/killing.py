@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import numpy as np
 
-from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.run import Run

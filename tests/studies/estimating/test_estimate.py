@@ -276,7 +276,7 @@ def test_estimates_are_written_as_the_name_says(estimated: Estimated, tmp_path: 
         if ending == "docx"
         else path.read_text(encoding="utf-8")
     )
-    shown = f"{100 * estimated.lines[0].corrected.value:.1f}"
+    shown = f"{100 * estimated.lines[0].corrected.value:{'.6g' if ending == 'csv' else '.1f'}}"
     if ending == "json":
         assert json.loads(text)["estimates"][0]["corrected"]["value"] == estimated.lines[0].corrected.value
     else:

@@ -125,10 +125,10 @@ def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_p
 def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_a_sample(monkeypatch, 110)
     folder = make_run(tmp_path, gold_rows=50, rows=250)
-    draw_gold(folder, 40, "simple")
-    drawn = read_csv(folder / "drawn.csv")
+    draw_gold(folder, 40, "stratified")
+    drawn = [float(row["probability"]) for row in read_csv(folder / "drawn.csv") if row["probability"]]
     # 60 rows without gold are in the sample, and 200 in the table
-    assert {round(float(row["probability"]), 9) for row in drawn if row["probability"]} == {40 / 200}
+    assert sum(1 / chance for chance in drawn) == pytest.approx(200)
     label(folder)
     found = estimate_run(folder, EstimateQuestion(of=["good"])).lines[0]
     assert found.gold_rows == 90
@@ -166,28 +166,33 @@ def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made:
     drawn = draw_gold(folder, 200, "simple")
     to_label = read_csv(drawn[1])
     again = {row["id"] for row in to_label} & {row["id"] for row in chosen}
-    noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["probability"]}
+    noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["drawn"] == "at random"}
     assert not again
-    assert drawn[0] == len(to_label) < 200 == len(noted)
+    assert drawn[0] == len(to_label) == 200
+    known = noted & {row["id"] for row in chosen}
+    assert len(noted) == 200 + len(known)
+    assert known
     label(folder)
-    assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 400
+    assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 400 + len(known)
 
 
 def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path, gold_rows=50, rows=150, twice=True)
-    drawn = draw_gold(folder, 250, "simple")
+    drawn = draw_gold(folder, 100, "simple")
     assert drawn[0] == len(read_csv(drawn[1])) == 100
     label(folder)
     assert estimate_run(folder, EstimateQuestion()).lines[0].gold_rows == 300
 
 
 def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:
-    with pytest.raises(GoldError, match="400 rows have not been drawn yet, and 500 are wanted: ask for fewer"):
+    with pytest.raises(GoldError, match="400 texts have no gold label yet, and 500 are wanted: ask for fewer"):
         draw_gold(made, 500, "simple")
     with pytest.raises(GoldError, match="there is no calibrated confidence to draw by: draw a simple sample first"):
         draw_gold(bare, 50, "confidence")
     with pytest.raises(ConfigError, match="there is no column 'nope'"):
         draw_gold(made, 50, "stratified", by="nope")
+    with pytest.raises(ConfigError, match="use it with --draw stratified"):
+        draw_gold(made, 50, "simple", by="party")
 
 
 @pytest.mark.parametrize(

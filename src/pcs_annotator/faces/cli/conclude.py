@@ -31,7 +31,7 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 @click.command("gold")
 @click.argument("folder", type=options.PATH)
-@click.option("--n", "rows", type=click.IntRange(1), metavar="N", help="Draw N rows and write them to to_label.csv.")
+@click.option("--n", "rows", type=click.IntRange(1), metavar="N", help="Draw N texts and write them to to_label.csv.")
 @click.option(
     "--draw",
     type=click.Choice(gold.DRAWINGS),

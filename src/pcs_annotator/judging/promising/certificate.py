@@ -68,13 +68,6 @@ class Audit(NamedTuple):
     level: float | None = None
 
 
-def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
-    """Return the positions of rows drawn at random, sorted; all of `among` if it has fewer."""
-    positions = np.flatnonzero(among)
-    drawn = np.random.default_rng(seed).permutation(positions)[:rows]
-    return np.sort(drawn)
-
-
 def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
@@ -135,6 +128,7 @@ class Certificate:
         promise: What was asked for.
         gold_rows: Gold rows behind it.
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
+        undecided_rows: Those of them without a decision, because people differ: every label of them counts as wrong.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
         groups: If it is made for groups of texts, the gold rows of each; they are the keys of `thresholds`.
         upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
@@ -165,6 +159,7 @@ class Certificate:
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
     assumed_rows: int = 0
+    undecided_rows: int = 0
     upper: tuple[Mapping[str, float], ...] = ()
     groups: Mapping[str, int] = field(default_factory=dict)
     withdrawn: tuple[str, ...] = ()
@@ -249,6 +244,7 @@ class Certificate:
             "per_label": promise.per_label,
             "n_gold": self.gold_rows,
             "n_assumed": self.assumed_rows,
+            "n_undecided": self.undecided_rows,
             "threshold": common if not promise.divided else None,
             "thresholds": dict(self.thresholds) if promise.divided else None,
             "accepted_share": self.accepted_share,
@@ -280,6 +276,7 @@ class Certificate:
             ),
             gold_rows=values["n_gold"],
             assumed_rows=values.get("n_assumed", 0),
+            undecided_rows=values.get("n_undecided", 0),
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),

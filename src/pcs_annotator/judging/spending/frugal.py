@@ -14,6 +14,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
+from pcs_annotator.core.copies import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
@@ -70,15 +71,14 @@ def learn_frugal(
     gold: Codes,
     how: Learning,
     prices: Mapping[str, float] | None = None,
-    random_sample: Mask | None = None,
-    distinct: Mask | None = None,
+    once: Once | None = None,
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
     With prices per call, cheap annotators are asked first, and expensive ones only about texts whose label they can
-    still change. `random_sample` are the rows that can support a promise, `distinct` those that count; by default all.
+    still change. `once` says which rows count, and how many were drawn at random; by default all.
     """
-    rows = slice(None) if distinct is None else distinct
+    rows = slice(None) if once is None else once.distinct
     how = replace(how, doubtful=how.doubtful and not how.shape.ordered)
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
@@ -96,8 +96,9 @@ def learn_frugal(
         gold,
         how,
         weights=weights,
-        random_sample=random_sample,
-        distinct=distinct,
+        random_sample=once and once.drawn,
+        distinct=once and once.distinct,
+        copies=once and once.copies,
         ask_policy=None if graded and not how.doubtful else AskPolicy(collected),
     )
     # the power that probabilities were raised to changes no label

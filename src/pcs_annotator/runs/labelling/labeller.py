@@ -181,11 +181,11 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     prices = _prices(job, settings) if saving.cascade else None
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
-    once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
+    once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
     how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape), resamples=0)
     how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
-        return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
+        return learn_frugal(votes, codes, how, prices, once)
 
 
 def _like_the_run(model: Model, fitted: Model) -> Model:

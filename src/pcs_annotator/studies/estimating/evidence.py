@@ -9,17 +9,17 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.copies import same_texts
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
+from pcs_annotator.runs.draw_registry import draws_by_row
 from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.arrow import pa, pc
-from pcs_annotator.tables.human_files import DrawnRow, read_drawn
+from pcs_annotator.tables.human_files import DrawnRow
 from pcs_annotator.tables.tabular import columns_of, read_file, text_column
 
 LEAST_GOLD = 30  # fewer gold rows give intervals that cannot be trusted
@@ -112,7 +112,7 @@ def evidence_of(
     large table that will be needed; None for all.
     """
     votes, folder = recorded.votes, recorded.folder
-    gold = gold_with_copies(recorded)
+    gold = gold_codes(votes, recorded.gold.labels)
     refuse_one_label(gold, votes.labels)
     known = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if known is None:
@@ -124,7 +124,8 @@ def evidence_of(
         whole = _whole_table(recorded, columns)
     else:
         table = recorded.dataset.table
-        whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)), known.said)
+        # probabilities of copies of gold texts are held out, too: a fit that saw their label is right more often
+        whole = _Whole(table, table.column_names, known.held_out, np.arange(len(votes)), known.said)
     if probability_column is None:
         sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
@@ -148,20 +149,6 @@ def without_label(said: Integers) -> list[str]:
     if none == len(said):
         raise GoldError("no row has a machine label: look at the models' answers, or ask other models")
     return [f"{none:,} of {len(said):,} rows have no machine label: naive leaves them out"]
-
-
-def gold_with_copies(recorded: Run) -> Codes:
-    """Return the gold label of every row; a row that was drawn has that of its text, which people label once."""
-    gold = gold_codes(recorded.votes, recorded.gold.labels)
-    draws = with_probability(recorded)
-    if not draws:
-        return gold
-    same = same_texts(recorded.texts)
-    known = dict(zip(same[gold != UNLABELLED].tolist(), gold[gold != UNLABELLED].tolist(), strict=True))
-    for row in draws:
-        if gold[row] == UNLABELLED:
-            gold[row] = known.get(int(same[row]), UNLABELLED)
-    return gold
 
 
 class _Whole(NamedTuple):
@@ -221,6 +208,12 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
         notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
     if learned := len(seen & {*recorded.gold.verdicts.sequence}):
         notes.append(f"{learned:,} verdicts of a review count with the probabilities of their draws")
+    if undecided := int(recorded.gold.undecided.sum()):
+        share = undecided / (undecided + len(seen))
+        notes.append(
+            f"people could not decide on {undecided:,} rows that were drawn at random, and these are left out: if all of "
+            f"them had one label, its share could be off by up to {100 * share:.1f} percentage points"
+        )
     if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
     refuse_few(len(seen), left_out)
@@ -267,13 +260,8 @@ def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Draw]:
 
 def with_probability(recorded: Run) -> dict[int, DrawnRow]:
     """Return row → its draw, of rows drawn with a probability of their own."""
-    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(recorded.dataset.items)}
-    found = {}
-    for one in read_drawn(recorded.folder.drawn):
-        row = places.get((one.id, one.text_hash))
-        if row is not None and one.probability is not None:
-            found[row] = one
-    return found
+    draws = draws_by_row(recorded.folder, recorded.dataset.items)
+    return {row: one for row, drawn in draws.items() for one in drawn if one.probability is not None}
 
 
 def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[str]]:

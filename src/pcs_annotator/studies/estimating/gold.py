@@ -9,17 +9,18 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
 from pcs_annotator.judging.promising.whole_table import TURN, share_rows
-from pcs_annotator.runs.drawing import write_to_label
+from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.files.runs import RunFolder, read_whole
 from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.estimate import label_values
-from pcs_annotator.studies.estimating.evidence import cells_of, gold_with_copies, with_probability
+from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
 from pcs_annotator.studies.finish import judged_rows
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 
@@ -153,7 +154,7 @@ def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int
 
 def _open_rows(recorded: Run) -> Integers:
     """Return the rows that can still be drawn."""
-    known = gold_with_copies(recorded) != UNLABELLED
+    known = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
     counted = recorded.gold.random_sample | np.isin(np.arange(len(known)), drawn_so)
@@ -171,20 +172,27 @@ def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
 
 
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[int, Path]:
-    """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
+    """Draw rows, note how, and write those for a person to label whose text has no gold label.
 
     Returns how many were written, and the file to fill in.
 
-    `simple`: all rows are equally probable. `stratified`: equally many of every machine label, or of every group of the
-    column `by`. `confidence`: doubtful rows are more probable.
+    `simple`: all rows are equally probable, and so many texts are written. `stratified`: equally many rows of every
+    machine label, or of every group of the column `by`. `confidence`: doubtful rows are more probable.
     """
     folder = RunFolder(path)
     recorded = Run.open(path)
-    before, items = read_drawn(folder.drawn), recorded.dataset.items
-    known, open_rows = gold_with_copies(recorded) != UNLABELLED, _open_rows(recorded)
+    if drawing == "simple":
+        if by:
+            raise ConfigError(f"--by {by} draws equally many rows of each group: use it with --draw stratified")
+        same = same_texts(recorded.texts)
+        labelled = with_copies(same, np.array([label is not None for label in recorded.gold.labels]))
+        if (left := len(np.unique(same[~labelled]))) < rows:
+            raise GoldError(f"{left:,} texts have no gold label yet, and {rows:,} are wanted: ask for fewer")
+        return draw_at_random(folder, recorded.dataset, recorded.gold, rows), folder.to_label
+    before, items, open_rows = read_drawn(folder.drawn), recorded.dataset.items, _open_rows(recorded)
     if len(open_rows) < rows:
         raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")
-    rng = np.random.default_rng(len(before) + int(known.sum()))
+    rng = np.random.default_rng(len(before) + sum(label is not None for label in recorded.gold.labels))
     chosen, chances, strata = _draw(recorded, open_rows, rows, (drawing, by), rng)
     # of a large table, only a random sample can be drawn from
     chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
@@ -193,8 +201,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
         DrawnRow(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
-    written = write_to_label(folder, items, recorded.gold, drawn)
-    return written, folder.to_label
+    return write_to_label(folder, items, recorded.gold, drawn), folder.to_label
 
 
 def _draw(
@@ -202,9 +209,6 @@ def _draw(
 ) -> tuple[Integers, Floats, Sequence[str]]:
     """Return the rows drawn, their probabilities, and from which stratum each is."""
     drawing, by = how
-    if drawing == "simple":
-        chosen = np.sort(rng.choice(open_rows, rows, replace=False))
-        return chosen, np.full(rows, rows / len(open_rows)), [""] * rows
     if drawing == "stratified":
         best = np.array(recorded.votes.labels, dtype=object)[recorded.model_in_force().judged(recorded.votes).best]
         return _draw_stratified(cells_of(recorded.dataset.table, by) if by else best, open_rows, rows, rng)
