@@ -252,7 +252,7 @@ def _table(  # what is known about the rows, one argument each
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
     others = gold == UNLABELLED
-    if promise.kind != "false-discoveries" or judged.confidence is None or not others.any():
+    if promise.tested or judged.confidence is None or not others.any():
         return None
     sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
     if promise.by:

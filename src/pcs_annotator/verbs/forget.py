@@ -40,8 +40,8 @@ def forget(path: Path, id: str, text: str = "", options: LoadOptions | None = No
             run_sync(lambda: _forget_answers(run, Item(id=id, text=text), options or LoadOptions())) if text else 0
         )
         _forget_verdicts(folder, id)
-        # every fit and look notes the IDs of its gold rows
-        for place in (folder.looks, folder.model, *(folder.at(number).model for number in numbers(folder))):
+        # every fit and test notes the IDs of its gold rows
+        for place in (folder.levels, folder.model, *(folder.at(number).model for number in numbers(folder))):
             values = read_json(place) if place.exists() else {}
             noted = {name: found for name in ("gold", "gold_ids") if id in (found := values.get(name, ()))}
             if noted:

@@ -52,7 +52,7 @@ class RunFolder:
     all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
     report = _File("report.html")  # the report page
     labelled = _File("labelled.json")  # files of labels for new texts that this run made
-    looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    levels = _File("levels.json")  # tests of the gold labels, and what they used; see `runs/levels.py`
     finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
     whole_set = _File("set")  # of the first of any number of labels: what is known about all of them together
     stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
@@ -87,7 +87,7 @@ class RunFolder:
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
         results = (self.items, self.to_label, self.drawn, self.variants, self.votes, self.model, self.versions)
-        shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
+        shown = (self.evaluation, self.methods, self.report, self.labelled, self.levels, self.whole, self.all_votes)
         people = (self.finish, self.review, self.coders, self.gold, self.whole_set)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
