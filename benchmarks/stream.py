@@ -155,7 +155,7 @@ def audits(error: float, promise: Promise, accepted: int, share: float, repetiti
     """Return how often the promise is withdrawn, if people check a share of so many accepted texts one by one."""
     rng = np.random.default_rng(seed)
     checked = (rng.random((repetitions, accepted)) < share).sum(axis=1)
-    found = [audit_in_order(promise, 1.0, rng.random(count) < error).finding for count in checked.tolist()]
+    found = [audit_in_order(promise, rng.random(count) < error).finding for count in checked.tolist()]
     return float(np.mean([one == "revoked" for one in found]))
 
 

@@ -131,17 +131,20 @@ def few_resamples(folder: Path) -> Path:
 
 
 def copy_run(made: Path, to: Path) -> Path:
-    """Copy a run folder as if it had been made there, so that it may look for new promises."""
+    """Copy a run folder as if nobody had tested its gold labels yet."""
     shutil.copytree(made, to)
-    (to / "looks.json").unlink(missing_ok=True)
+    (to / "levels.json").unlink(missing_ok=True)
+    for path in (to / "model.json", *(to / "models").glob("*.json")):
+        if path.exists() and (values := read_json(path)).pop("tested", None):
+            write_json(path, values)
     return to
 
 
 def move_run(made: Path, to: Path) -> Path:
-    """Copy a run folder as if it had been moved, with its looks."""
+    """Copy a run folder as if it had been moved, with its tests of gold labels."""
     shutil.copytree(made, to)
-    looks = read_json(to / "looks.json")
-    write_json(to / "looks.json", looks | {"run": token_hex(8), "place": str(to.resolve())})
+    levels = read_json(to / "levels.json")
+    write_json(to / "levels.json", levels | {"run": token_hex(8), "place": str(to.resolve())})
     return to
 
 

@@ -42,7 +42,7 @@ def _audits(repetitions: int) -> Iterator[Claim]:
 def _decision(wrong: np.ndarray, promise: Promise) -> str:
     counts = np.cumsum(wrong)
     for rows in range(LOOK_EVERY, len(wrong) + 1, LOOK_EVERY):
-        finding = audit(promise, 1.0, rows, int(counts[rows - 1])).finding
+        finding = audit(promise, rows, int(counts[rows - 1])).finding
         if finding != "open":
             return finding
     return "open"

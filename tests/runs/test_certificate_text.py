@@ -80,12 +80,6 @@ def test_a_promise_about_a_tree_names_the_threshold_of_every_level() -> None:
     assert text.details[1] == said
 
 
-def test_the_other_promise_is_stated_as_the_weaker_one() -> None:
-    text = promised(replace(HOLDING, promise=replace(PROMISE, kind="accepted-and-wrong", max_error=0.125)))
-    assert text.headline == "promise: at most 12.5 % of all rows are accepted and wrong"
-    assert any("on average" in detail for detail in text.details)
-
-
 def test_a_promise_on_average_says_whose_rows_it_is_about_and_what_fitting_again_means() -> None:
     text = promised(replace(HOLDING, promise=replace(PROMISE, kind="false-discoveries")))
     assert text.headline.endswith("of the accepted labels are wrong, on average")
@@ -98,7 +92,7 @@ def test_a_promise_on_average_says_whose_rows_it_is_about_and_what_fitting_again
     ("wrong", "words"), [(0, "confirms it"), (2, "neither confirms nor revokes it yet"), (30, "revokes it")]
 )
 def test_an_audit_is_reported_in_numbers(wrong: int, words: str) -> None:
-    text = promised(replace(HOLDING, audit=audit(PROMISE, 0.5, 120, wrong)))
+    text = promised(replace(HOLDING, audit=audit(PROMISE, 120, wrong)))
     sentence = text.headline if wrong == 30 else text.details[-1]
     assert words in sentence
     assert f"{wrong} of 120 accepted rows" in sentence
@@ -169,5 +163,5 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
 def test_a_promise_says_what_earlier_looks_used_and_an_older_audit_has_no_level() -> None:
     details = promised(replace(HOLDING, level=0.025, spent=0.05)).details
     assert any("tested at 2.5 %" in detail and "have used 5 % of the 10 %" in detail for detail in details)
-    older = audit(PROMISE, 0.5, 120, 2)._replace(level=None)
+    older = audit(PROMISE, 120, 2)._replace(level=None)
     assert "interval" not in promised(replace(HOLDING, audit=older)).details[-1]

@@ -189,7 +189,6 @@ def test_labels_that_are_not_of_the_kind_are_refused(
     ("kind", "promise", "message"),
     [
         ("one", "off-by-more-than-one", 'is about the steps of a scale: use kind = "scale"'),
-        ("tree", "accepted-and-wrong", "is not made about a tree: use error-among-accepted"),
         ("tree", "false-discoveries", "is not made about a tree: use error-among-accepted"),
     ],
 )

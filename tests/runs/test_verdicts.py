@@ -312,7 +312,7 @@ def test_an_earlier_audit_of_more_rows_stays(folder: Path) -> None:
     recorded = Run.open(folder)
     result = fit_run(folder)
     certificate = certificate_of(result)
-    earlier = replace(certificate, audit=audit(certificate.promise, certificate.accepted_share, 500, 3))
+    earlier = replace(certificate, audit=audit(certificate.promise, 500, 3))
     outcomes = {one.id: one for one in result.outcomes}
     known = set(review.order[:100])
     first = next(n for n in audit_order(outcomes) if outcomes[n].decision == "accept" and n not in known)

@@ -125,17 +125,19 @@ def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
         assert len(wrong) <= 0.1 * len(accepted)
 
 
-def test_the_promise_about_new_texts_has_what_earlier_looks_left(folder: Path) -> None:
+def test_labelling_with_fewer_questions_is_a_test_of_its_own_that_is_made_once(folder: Path) -> None:
     fit_run(folder)
-    path = folder / "looks.json"
+    path = folder / "levels.json"
     known = json.loads(path.read_text())
-    known["looks"].insert(0, {"key": "earlier", "rows": 100, "level": 0.05, "promised": False})
+    known["tests"][0]["used"] = 0.05
     path.write_text(json.dumps(known))
-    fitted = fit_run(folder).learned.model.certificate
-    found = labelled(folder).model.certificate
-    assert fitted is not None
-    assert found is not None
-    assert found.spent == fitted.spent == 0.05
+    for _ in range(2):
+        found = labelled(folder).model.certificate
+        assert found is not None
+        assert [found.spent, found.level] == pytest.approx([0.05, 0.1 / 6])
+        assert [test["claim"] for test in json.loads(path.read_text())["tests"]] == ["promise", "promise"]
+    assert labelled(folder, ask="all").model.certificate is not None
+    assert len(json.loads(path.read_text())["tests"]) == 2
 
 
 def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:

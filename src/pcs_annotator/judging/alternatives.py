@@ -16,9 +16,16 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.fit_model import Trial, labelled_rows
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseKind, accepted, find_thresholds
+from pcs_annotator.judging.promising.acceptance import (
+    Judged,
+    Promise,
+    PromiseKind,
+    accepted,
+    find_thresholds,
+    next_level,
+)
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
-from pcs_annotator.judging.promising.whole_table import TURN, share_rows
+from pcs_annotator.judging.promising.whole_table import share_rows
 
 
 class Alternatives(NamedTuple):
@@ -69,7 +76,7 @@ def alternatives(gold: Trial, others: Trial, promise: Promise, spent: float = 0.
     judged, table = gold._replace(near=False).judged, _table(others, near=False)
     rows, known = len(table.best), len(judged.right)
     wrong, sure = np.append(~judged.right, np.zeros(rows, dtype=np.bool_)), np.append(judged.confidence, table[0])
-    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, TURN * promise.delta)
+    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, next_level(promise.delta, 0.0))
     accepts = {kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds}
     found = Alternatives(rows, known, accepts, len(shared.by_people))
     plain = shape.kind == "one" and 2 < len(gold.labels) <= MANY_LABELS

@@ -266,7 +266,7 @@ def _table(  # what is known about the rows, one argument each
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
     others = np.flatnonzero(gold == UNLABELLED)
-    if promise.kind != "false-discoveries" or judged.confidence is None or not len(others):
+    if promise.tested or judged.confidence is None or not len(others):
         return None
     others = others if copies is None else np.repeat(others, copies[others])
     sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)

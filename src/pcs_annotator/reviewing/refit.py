@@ -11,6 +11,7 @@ from pcs_annotator.reviewing.rows import DECISIONS, Judgement, Rows
 from pcs_annotator.reviewing.values import FitNews
 from pcs_annotator.runs.certificate_text import promised, standing
 from pcs_annotator.runs.fit_process import FitProcess
+from pcs_annotator.runs.versions import left_unused
 
 SECONDS_TO_STOP = 5.0
 
@@ -53,8 +54,11 @@ class Refits:
             # verdicts wait for the next fit, which starts when as many have come again: it may fail likewise
             self._news = replace(self._news, fits=fits, failed=ended, changed=())
             return None
-        changed = tuple(changes_between(self._rows.judgement, ended.judgement))
-        self._rows, self._tried = ended, 0
+        if unused := left_unused(ended.run.folder):
+            changed: tuple[str, ...] = (unused,)  # the next fit waits for as many verdicts again
+        else:
+            self._tried, changed = 0, tuple(changes_between(self._rows.judgement, ended.judgement))
+        self._rows = ended
         self._news = FitNews(fits=fits, changed=changed)
         self.start_if_due()
         return ended

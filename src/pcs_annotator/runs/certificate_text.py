@@ -44,11 +44,10 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
     promise = certificate.promise
     if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
-        if promise.kind == "false-discoveries":
-            yield (
-                "it is about the rows without gold at this fit, and nearly holds for later texts at the same "
-                "confidence; to fit again until something is accepted brings more errors"
-            )
+        yield (
+            "it is about the rows without gold at this fit, and nearly holds for later texts at the same confidence; "
+            "to fit again until something is accepted brings more errors"
+        )
         if certificate.tried:
             every = _percent(min(certificate.tried + promise.max_error, 1.0))
             yield f"earlier fits accepted nothing: over all of them together, at most {every} are wrong on average"
@@ -109,8 +108,6 @@ def words_of(promise: Promise, what: str = "labels") -> str:
     """Return what a promise says, as a clause."""
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
     most = f"at most {_percent(promise.max_error)} of"
-    if promise.kind == "accepted-and-wrong":
-        return f"{most} all rows are accepted and wrong{each}"
     how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
     return f"{most} the accepted {what} are {promise.far}, {how}{each}"
 

@@ -135,7 +135,7 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     lookup = label_lookup(votes.labels)
     said = np.array([lookup[label.casefold()] for label in checked.values()], dtype=CODE)
     right = model.right(votes.labels, unaudited, list(checked), said)
-    found = audit(certificate.promise, certificate.accepted_share, len(checked), int((~right).sum()))
+    found = audit(certificate.promise, len(checked), int((~right).sum()))
     audited = replace(model, certificate=replace(certificate, audit=found))
     return audited.with_coverage(votes) if found.finding == "revoked" else audited
 
@@ -185,13 +185,12 @@ def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: S
     judged = replace(model, certificate=replace(certificate, audit=None)).judged(checked)
     said = gold_codes(checked, [labels[row] for row in rows])
     wrong, promise = ~model.right(votes.labels, judged, range(len(rows)), said), certificate.promise
-    # what share of a group is accepted is not known, and that promise depends on it
-    tested = certificate.thresholds if promise.by and promise.kind != "accepted-and-wrong" else {}
+    tested = certificate.thresholds if promise.by else {}
     found, group = dict[str, Audit](), np.array(checked.groups or [""] * len(rows))
     for name in (*tested, ""):
         broken = [one for one, audit in found.items() if audit.finding == "revoked"]
         own = wrong[group == name if name else ~np.isin(group, broken)]
         part = 0.5 / len(tested) if name else 0.5
         split = replace(promise, certainty=1 - part * promise.delta) if tested else promise
-        found |= {name: audit_in_order(split, certificate.accepted_share, own)} if len(own) else {}
+        found |= {name: audit_in_order(split, own)} if len(own) else {}
     return found

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.coders import Coders
@@ -23,7 +24,7 @@ from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Audit, fingerprint, in_force
+from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
@@ -32,7 +33,7 @@ from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.groups import groups_of, refuse_many
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
-from pcs_annotator.runs.looks import Looks, key_of, read_looks, write_looks
+from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
@@ -184,30 +185,32 @@ class Run:
         stored = (self._earlier_model() or {}).get("learn", {})
         return replace(self.config.learn, **known_settings(LearnSettings, stored))
 
-    def learn(self, settings: LearnSettings, *, spare_looks: bool = False) -> Learned:
+    def learn(self, settings: LearnSettings, *, spare_looks: bool = False, say: Say = warn_user) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts.
 
-        With `spare_looks`, a promise is tested for only when enough gold rows have come; see `Looks.too_early`.
+        With `spare_looks`, a promise is tested for only when enough gold rows have come: see `LevelLedger.too_early`.
+        Otherwise `say` is told what the test costs before it is made.
         """
         if self.taught is not self:
-            return self.taught.learn(settings, spare_looks=spare_looks)
+            return self.taught.learn(settings, spare_looks=spare_looks, say=say)
         refuse_many(settings.by, self.votes.groups or ())
-        gold, (key, looks) = self.gold, self._looks(settings)
+        gold, (key, levels) = self.gold, self._levels(settings)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
         before = None if earlier is None else earlier.certificate
         foretold = None if before is None else before.rows_needed
-        early = ""
-        if spare_looks and key not in looks.keys:
-            early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
-        looked = Looked(looks.spent_before(key), looks.refused or early)
+        early, rows = "", int(gold.random_sample.sum())
+        if spare_looks and key not in levels.keys:
+            early = levels.too_early(rows, foretold.even_odds if foretold else None)
+        elif cost := levels.cost(key, settings, rows):
+            say(cost)
+        looked = Looked(levels.spent_before(key), levels.refused or early)
         known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
-        if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
-            certificate = replace(learned.model.certificate, rows_needed=foretold)
-            learned = replace(learned, model=replace(learned.model, certificate=certificate))
-        if learned.model.certificate is not None and not learned.model.certificate.promise.tested:
-            certificate = replace(learned.model.certificate, tried=looks.spent_before(key, average=True))
+        if (certificate := learned.model.certificate) is not None:
+            tried = 0.0 if certificate.promise.tested else levels.spent_before(key, average=True)
+            needed = foretold if early else certificate.rows_needed  # what the last test foretold is the best guess
+            certificate = replace(certificate, tried=tried, rows_needed=needed)
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
         model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
@@ -215,18 +218,24 @@ class Run:
             model = drawing.of_stream(model, self.votes, gold, own)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
-    def looked(self, settings: LearnSettings) -> Looked:
-        """Return what looks at the gold labels before a fit with these settings leave for a promise."""
-        key, looks = self._looks(settings)
-        return Looked(looks.spent_before(key), looks.refused)
+    def looked(self, settings: LearnSettings, asked: object = "") -> Looked:
+        """Return what tests of the gold labels before one with these settings leave for a promise."""
+        key, levels = self._levels(settings, asked)
+        return Looked(levels.spent_before(key), levels.refused)
 
-    def _looks(self, settings: LearnSettings) -> tuple[str, Looks]:
-        """Return the key of a look with these settings, and the folder's looks."""
-        key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind)
-        return key, read_looks(self.folder, self._gold_ids(), key)
+    def _levels(self, settings: LearnSettings, asked: object = "") -> tuple[str, LevelLedger]:
+        """Return the key of a test with these settings, and the folder's ledger of levels."""
+        key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind, asked)
+        return key, read_levels(self.folder, self.gold_ids, key)
 
-    def _gold_ids(self) -> list[str]:
-        """Return the IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
+    def note_test(self, certificate: Certificate | None, settings: LearnSettings, asked: object = "") -> str | None:
+        """Write into the ledger of levels that a certificate was tested for; return the key of the test, if any."""
+        key, levels = self._levels(settings, asked)
+        return note_test(self.folder, levels, Claimed("promise", key, certificate), self.gold_ids)
+
+    @property
+    def gold_ids(self) -> list[str]:
+        """The IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
         disputed = set(self.gold.verdicts.in_conflict)
         rows = enumerate(zip(self.dataset.items, self.gold.labels, strict=True))
         return [item.id for row, (item, label) in rows if label or row in disputed]
@@ -234,10 +243,10 @@ class Run:
     def _earlier_model(self) -> Mapping[str, Any] | None:
         """Return the folder's `model.json`; None if there is none, or a damaged one; reading changes nothing."""
         path = self.folder.model
-        if not path.exists():
-            return None
         try:
-            values = read_json(path)
+            values = read_json(path) if path.exists() else None
+            if values is None:
+                return None
             _model_of(path, values)
             with expecting(path, REFIT):
                 known_settings(LearnSettings, values.get("learn", {}))
@@ -261,28 +270,28 @@ class Run:
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return list(model.judge(votes, judged))
 
-    def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
-        """Write model and figures; `fits` is what `pcs fit` was given."""
+    def write_learned(
+        self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, use: bool = True
+    ) -> None:
+        """Write model and figures; `fits` is what `pcs fit` was given. Without `use`, they only become a version."""
         if self.taught is not self:
-            self.taught.write_learned(learned, settings, fits)
+            self.taught.write_learned(learned, settings, fits, use=use)
             return
         weights, certificate = learned.model.weights, learned.model.certificate
         _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
-        if certificate is not None:  # noted first: an interruption must not hide a look
-            key, looks = self._looks(settings)
-            if (after := looks.with_look(key, certificate, self._gold_ids())) is not looks:
-                write_looks(self.folder, after)
-        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self._gold_ids()}
-        if self.gold.since:
-            known["since"] = dict(self.gold.since)
+        tested = self.note_test(certificate, settings)  # noted first: an interruption must not hide a test
+        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self.gold_ids, "tested": tested}
+        known |= {"since": dict(self.gold.since)} if self.gold.since else {}
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
         model = {**model_file(learned, settings, self.votes.labels), **known}
         same = {"fit_id": blake2b(json.dumps(model, default=str).encode(), digest_size=8).hexdigest()}
         evaluation = evaluation_file(learned) | same
-        write_json(self.folder.model, keep_version(self.folder, model | same, evaluation))
-        write_json(self.folder.evaluation, evaluation)
+        kept = keep_version(self.folder, model | same, evaluation)
+        if use:
+            write_json(self.folder.model, kept)
+            write_json(self.folder.evaluation, evaluation)
 
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""

@@ -209,8 +209,8 @@ class LearnSettings(SettingsSection):
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE")
-    promise: Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"] = (
-        setting("error-among-accepted", "--promise")
+    promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
+        "error-among-accepted", "--promise"
     )
     per_label: bool = setting(False, "--per-label")
     tolerance: float = setting(0.0, "--tolerance X", least=0.0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.base.text import listed
+from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.files.config import known_settings
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import LearnSettings
@@ -111,6 +112,41 @@ def take_version(folder: RunFolder, number: int) -> None:
     model, evaluation = read_json(kept.model, REMEDY), read_json(kept.evaluation, REMEDY)
     write_json(folder.model, model)
     write_json(folder.evaluation, evaluation)
+
+
+def promises_less(model: Model, than: Model) -> bool:
+    """Return whether a model promises less than another: nothing, nothing for some groups or labels, or fewer rows."""
+    now, before = model.certificate, than.certificate
+    if before is None or not before.holds:
+        return False
+    lost = now is None or not now.holds or {*before.thresholds} - {*now.thresholds}
+    return bool(lost) or now is None or now.accepted_share < before.accepted_share
+
+
+def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
+    """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
+    found: list[tuple[int, int, int] | None] = []
+    for path in (folder.settings, folder.model, folder.review):
+        try:
+            is_now = path.stat()
+            found.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def left_unused(folder: RunFolder) -> str:
+    """Return that the last fit was not put in use, and why; empty if it was."""
+    last, in_use = max(numbers(folder), default=0), number_in_use(folder)
+    if last <= in_use:
+        return ""
+    now, before = (read_json(folder.at(number).model)["certificate"] or {} for number in (last, in_use))
+    shares = (f"{100 * one.get('accepted_share', 0):.0f} %" for one in (now, before))
+    why = f" ({now['why_not']})" if now.get("why_not") else ""
+    return (
+        f"version {last} promises less than version {in_use}, which stays in use: it would accept "
+        f"{' instead of '.join(shares)} of the rows{why}; pcs use {folder.path} {last} puts it in use"
+    )
 
 
 def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:

@@ -7,12 +7,13 @@ from pathlib import Path
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import no_promise
 from pcs_annotator.judging.spending.frugal import Frugal
 from pcs_annotator.judging.whole_sets import SetResult, WholeSets, fit_whole_sets, whole_rows
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import learning_of
-from pcs_annotator.runs.looks import read_looks, write_looks
+from pcs_annotator.runs.levels import Claimed, note_test, read_levels
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -43,17 +44,23 @@ def sets_in_force(labels: Sequence[Path], frugal: Sequence[Frugal | None] = ()) 
 
 def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
     """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
-    ids, judged = whole_rows([one.learned.trial for one in parts])
     promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
     folder = RunFolder(parts[0].folder.whole_set)
     fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
-    looks = read_looks(folder, ids, key := " ".join(fits))
-    found = fit_whole_sets(judged, promise, looks.spent_before(key), looks.refused)
     folder.path.mkdir(exist_ok=True)
-    if found.certificate is not None:
-        write_looks(folder, looks.with_look(key, found.certificate, ids))
-    write_json(folder.model, {"fits": fits, **found.to_dict()})
+    found, tested = _tested(folder, [one.learned.trial for one in parts], promise, " ".join(fits))
+    write_json(folder.model, {"fits": fits, "tested": tested, **found.to_dict()})
     return found
+
+
+def _tested(
+    folder: RunFolder, trials: Sequence[Trial | None], promise: Promise | None, key: str
+) -> tuple[WholeSets, str | None]:
+    """Return what gold rows say about whole sets, and the key of the test, which the ledger of levels then has."""
+    ids, judged = whole_rows(trials)
+    levels = read_levels(folder, ids, key)
+    found = fit_whole_sets(judged, promise, levels.spent_before(key, "sets"), levels.refused)
+    return found, note_test(folder, levels, Claimed("sets", key, found.certificate), ids)
 
 
 def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[Trial | None] = ()) -> WholeSets:
@@ -73,7 +80,8 @@ def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[Tr
         return found
     if before is None or found.certificate is not before or not before.holds:
         return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=found.certificate)
-    return fit_whole_sets(whole_rows(trials)[1], before.promise, before.spent)
+    # asked about with fewer questions, sets are tested anew
+    return _tested(RunFolder(labels[0][0].whole_set), trials, before.promise, f"{' '.join(fits)} fewer")[0]
 
 
 def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) -> str:

@@ -173,8 +173,6 @@ def next_step(result: RunResult) -> str:
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
         return again(result.tally.failed)
-    if model.certificate is not None and model.certificate.hopeless:
-        return f"pcs fit {folder} --max-error {min(2 * model.certificate.promise.max_error, 0.5):g}"
     if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):
         return f"pcs review {folder}"
     if model.certificate is None:

@@ -263,17 +263,12 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
     if accepted >= FEW_ACCEPTED * len(decisions):
         return
     if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
-        more = f"allow more errors than {percent(model.certificate.promise.max_error)} (--max-error)"
-        what, remedy = (
-            f"none of {len(decisions):,} labels is accepted, because there is no promise",
-            "use better models",
-        )
+        what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
+        remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit, or use better models"
         if model.certificate.holds:
             what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
-            remedy = "use a better model, ask more questions"
-        elif not model.certificate.hopeless:
-            remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit"
-        yield Flag("nothing accepted", f"{what}: {remedy}, or {more}")
+            remedy = "use a better model, or ask more questions"
+        yield Flag("nothing accepted", f"{what}: {remedy}")
     if (found := facts.learned.alternatives) is None:
         return
     if lines := sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0]):

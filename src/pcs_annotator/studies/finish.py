@@ -15,12 +15,13 @@ from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.promising.whole_table import TURN, Expert, doubt_of, share_rows, small_enough
+from pcs_annotator.judging.promising.acceptance import Judged, next_level
+from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows, small_enough
 from pcs_annotator.judging.weighing.scoring import choose, score
 from pcs_annotator.runs.drawing import write_to_label
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.levels import LevelTest, key_of, read_levels, write_levels
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.arrow import pa
@@ -99,7 +100,7 @@ def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it 
     """Share the rows of a run between people and the machine, or go on with that; when all are labelled, write them.
 
     What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
-    that has come since, and with half of the doubt that was left before.
+    that has come since, as the next of all tests of the table.
     """
     (name, price, person_price, _), (certainty, error) = expense, terms
     if min(price, person_price) < 0 or (name and price >= person_price):
@@ -122,7 +123,7 @@ def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it 
         wanted: dict[str, Any] = {"max_error": max_error, "certainty": certainty, "error": error}
         wanted |= {"expense": [name, price, person_price], "goal": GOALS[error].format(100 * max_error)}
         if plan is None or again or plan != plan | wanted:
-            plan = wanted | _shared(run, machine, wanted, 0 if plan is None else plan["turn"] + 1)
+            plan = wanted | _shared(run, machine, wanted)
             write_json(place, plan)
         found = _progress(run, plan, machine[1], expense, out or run.folder.path / "finished.csv")
         if found.certificate:
@@ -132,14 +133,18 @@ def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it 
         return found
 
 
-def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], turn: int) -> dict[str, Any]:
-    """Return which rows the machine labels, and how, and which ones the expert."""
+def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return which rows the machine labels, and how, and which ones the expert; the ledger of levels notes the test."""
     (votes, said), (name, price, person_price) = machine, wanted["expense"]
     gold, max_error = gold_codes(votes, run.gold.labels), wanted["max_error"]
     sample = run.gold.random_sample & (gold != UNLABELLED)
     known = expected_labels(votes, gold, run.settings, run.texts, run.shape)
-    # all turns together use 1 − certainty, and half at most: confidences were learned from the same gold rows
-    delta = (1 - wanted["certainty"]) * TURN ** (turn + 1)
+    # all tests together use 1 − certainty, and one half at most: confidences were learned from the same gold rows
+    key = key_of(votes, run.gold.labels, run.settings, run.config.task.kind, wanted)
+    levels = read_levels(run.folder, run.gold_ids, key)
+    if levels.refused:
+        raise GoldError(levels.refused)
+    delta = next_level(1 - wanted["certainty"], levels.spent_before(key, "table"))
     need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))
     if known is None or sample.sum() < need:
         raise GoldError(
@@ -162,9 +167,10 @@ def _shared(run: Run, machine: tuple[Votes, Integers], wanted: dict[str, Any], t
         expert = Expert(
             doubt * off[sample & theirs].mean() if theirs[sample].any() else doubt, off, price / person_price
         )
+    write_levels(run.folder, levels.with_test(LevelTest("table", key, int(sample.sum()), delta, True), run.gold_ids))
     shared = share_rows(sure, sample, wrong, max_error, delta, expert)
     return {
-        "turn": turn,
+        "tested": key,
         "gold_rows": int(sample.sum()),
         "errors": shared.errors,
         "by_people": [votes.ids[row] for row in shared.by_people.tolist()],
@@ -282,5 +288,5 @@ def _write(run: Run, plan: dict[str, Any], said: Integers, found: Finish) -> Non
     for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells))
     write_table(found.out, table, PLAIN)
-    proof = {"blake2b": blake2b(found.out.read_bytes()).hexdigest(), "version": __version__, "turn": plan["turn"]}
+    proof = {"blake2b": blake2b(found.out.read_bytes()).hexdigest(), "version": __version__, "tested": plan["tested"]}
     write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)

@@ -7,12 +7,13 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
+from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.labelling.rows import relabel_whole
 from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.versions import settings_of_fits, take_version
+from pcs_annotator.runs.versions import promises_less, settings_of_fits, take_version
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
@@ -30,8 +31,9 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
     """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
     Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
-    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
-    `ledger` says where the run's answers are now, if that has changed.
+    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test, and a model that
+    promises less than the one in use is kept as a version, but not put in use. `ledger` says where the run's answers
+    are now, if that has changed.
     """
     folder = Run.open(path).folder  # raises if this is not a run folder, before a lock is put there
     people = people or FromPeople()
@@ -40,10 +42,14 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
         run = Run.open(path, ledger)
         settings = replace(run.settings, **(changes or {}))
         run = run.having(config=replace(run.config, learn=settings), by=settings.by)
+        in_use = _in_use(run) if spare_looks else None
         if people.gold is not None:
             run = run.with_gold(people)
-        learned = run.learn(settings, spare_looks=spare_looks)
+        learned = run.learn(settings, spare_looks=spare_looks, say=say)
         fits = {**settings_of_fits(folder), **(changes or {})}
+        if in_use is not None and promises_less(learned.model, in_use):
+            run.write_learned(learned, settings, fits, use=False)
+            return open_run(path)
         if run.sampled:
             learned = relabel_whole(run, learned, spreadsheet_safe=spreadsheet_safe)
             run.write_learned(learned, settings, fits)
@@ -51,6 +57,14 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
         else:
             outcomes = run.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
         return _reported(run.result(learned, outcomes, to_label=run.hand_out(learned, people.to_label)))
+
+
+def _in_use(run: Run) -> Model | None:
+    """Return the model in use; None if there is none, or a damaged one."""
+    try:
+        return run.model_in_force()
+    except (TableError, MismatchError):
+        return None
 
 
 def _reported(result: RunResult) -> RunResult:

@@ -80,9 +80,9 @@ def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
 
 
 def _forget_id(folder: RunFolder, id: str) -> None:
-    """Remove an ID from the log of the review, and from fits and looks, which note those of their gold rows."""
+    """Remove an ID from the log of the review, and from fits and tests, which note those of their gold rows."""
     _forget_verdicts(folder, id)
-    for place in (folder.looks, folder.model, *(folder.at(number).model for number in numbers(folder))):
+    for place in (folder.levels, folder.model, *(folder.at(number).model for number in numbers(folder))):
         values = read_json(place) if place.exists() else {}
         noted = {name: found for name in ("gold", "gold_ids") if id in (found := values.get(name, ()))}
         if noted:

@@ -13,7 +13,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.fit_model import FitResult, Learning, fit_model, labelled_rows
-from pcs_annotator.judging.promising.acceptance import Judged, Promise, PromiseKind, find_thresholds
+from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds
 from pcs_annotator.judging.promising.certificate import Certificate, certify
 
 BY = Promise(max_error=0.1, by="language")
@@ -63,10 +63,8 @@ def test_a_group_gets_its_own_threshold_and_small_ones_take_nothing_from_it() ->
     assert find_thresholds(judged(rows), NAMES, per_label) == {}  # a third of the certainty is not enough
 
 
-@pytest.mark.parametrize("kind", ["error-among-accepted", "accepted-and-wrong"])
-def test_a_group_with_many_errors_has_no_promise_while_others_have(kind: PromiseKind) -> None:
-    promise = Promise(max_error=0.1, kind=kind, by="language")
-    found = certify(judged({0: 100, 1: 100, 2: 80}, {2: 20}), NAMES, promise)
+def test_a_group_with_many_errors_has_no_promise_while_others_have() -> None:
+    found = certify(judged({0: 100, 1: 100, 2: 80}, {2: 20}), NAMES, BY)
     assert found.thresholds == {"en": 0.9, "de": 0.9}
     assert found.groups == {"en": 100, "de": 100, "fr": 100}
     assert found.why_review("en") == ""
@@ -78,9 +76,9 @@ def test_a_group_with_many_errors_has_no_promise_while_others_have(kind: Promise
 def test_only_the_tests_of_groups_without_a_promise_use_up_certainty() -> None:
     found = certify(judged({0: 100, 1: 100, 2: 80}, {2: 20}), NAMES, BY)
     assert found.level == pytest.approx(0.05)
-    assert found.unpromised == pytest.approx(0.05 / 3)
+    assert found.used == pytest.approx(0.05 / 3)
     every = certify(judged({0: 100, 1: 100, 2: 5}), NAMES, BY)
-    assert every.unpromised == 0  # the third is too small to be tested
+    assert every.used == 0  # the third is too small to be tested
 
 
 @pytest.mark.parametrize(
@@ -97,7 +95,7 @@ def test_why_no_group_has_a_promise_is_said(
     assert found.why_not.startswith(why)
     assert not found.holds
     assert found.level == pytest.approx(level)
-    assert found.unpromised == pytest.approx(level)
+    assert found.used == pytest.approx(level)
     assert found.why_review("en") == ""  # nothing is accepted anywhere, and that is said once
 
 

@@ -35,7 +35,7 @@ def test_rows_that_no_leaf_is_accepted_for_are_tested_one_level_above() -> None:
     found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
     assert (found.thresholds, found.upper) == ({"": 0.95}, ({"": 0.99},))
     assert found.holds
-    assert found.unpromised == 0.0
+    assert found.used == pytest.approx(found.level / 2)  # that of leaves: parents passed to the end
     assert Certificate.from_dict(found.to_dict()) == found
 
 
@@ -45,14 +45,13 @@ def test_a_parent_is_not_promised_on_the_rows_of_accepted_leaves() -> None:
     above = judged([True] * 100 + [row % 5 > 0 for row in range(100)], [0.99] * 200)
     found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
     assert found.upper == ({},)
-    assert found.unpromised == pytest.approx(found.level / 2)
+    assert found.used == pytest.approx(found.level)
 
 
 def test_a_promise_about_parents_alone_holds() -> None:
     leaves, above = parts(5, 195)
     found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
     assert (found.thresholds, found.upper, found.holds) == ({}, ({"": 0.99},), True)
-    assert not found.hopeless
 
 
 def votes_on(labels: tuple[str, ...], wrong: float, step: int, rows: int = 600) -> tuple[Votes, Codes]:

@@ -80,7 +80,7 @@ def test_names_are_cut_to_what_a_legend_holds_wide_letters_counting_twice() -> N
     [
         Made(),
         Made(rows=90, learn=replace(QUICK, max_error=0.3, certainty=0.8)),
-        Made(rows=90, learn=replace(QUICK, max_error=0.3, promise="accepted-and-wrong")),
+        Made(rows=90, learn=replace(QUICK, max_error=0.3, promise="false-discoveries")),
         Made(learn=replace(QUICK, max_error=None, calibration="none")),
         Made(labels=NASTY, rows=120, learn=QUICKER),
         Made(skills=(1.0, 1.0)),

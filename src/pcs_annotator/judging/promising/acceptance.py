@@ -6,12 +6,10 @@ another, each at the full level of this look, until the first one fails; all tha
 certainty. The levels of all looks together are at most $\delta$. The sequence starts where the test is most likely to
 pass if rows are right as often as their confidence says, and continues to looser thresholds.
 
-Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
-wrong, on average over draws of the gold rows. It is a different promise with its own name.
-
-So is the share of wrong labels among the accepted *on average*: false discoveries (Jin and Candès, 2023). If $w$ of $n$
-gold rows are wrong at or above a threshold, $m (w + 1) / (n + 1)$ of the $m$ rows of a table are expected to be. The
-loosest threshold is used at which that is at most $\alpha$ of the accepted (Benjamini–Hochberg, conformal p-values).
+The share of wrong labels among the accepted *on average* is another promise with its own name: false discoveries (Jin
+and Candès, 2023). If $w$ of $n$ gold rows are wrong at or above a threshold, $m (w + 1) / (n + 1)$ of the $m$ rows of a
+table are expected to be. The loosest threshold is used at which that is at most $\alpha$ of the accepted
+(Benjamini–Hochberg, conformal p-values).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,8 +26,7 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.metrics import ends_of_runs
 from pcs_annotator.judging.metrics.special import bdtr, bdtrin
 
-PromiseKind = Literal["error-among-accepted", "false-discoveries", "accepted-and-wrong", "off-by-more-than-one"]
-ON_AVERAGE = ("false-discoveries", "accepted-and-wrong")
+PromiseKind = Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"]
 EVERY_LABEL = ""
 ERRORS_FOR_HALF, ROUNDING = 7.5, 1e-9
 
@@ -38,8 +35,7 @@ ERRORS_FOR_HALF, ROUNDING = 7.5, 1e-9
 class Promise:
     """The promise about accepted labels."""
 
-    # α: the share of accepted labels that may be wrong, or off by more than one step of a scale; for
-    # `accepted-and-wrong`, the share of all rows
+    # α: the share of accepted labels that may be wrong, or off by more than one step of a scale
     max_error: float
     # 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks; those that hold on
     # average have none
@@ -57,7 +53,7 @@ class Promise:
     @property
     def tested(self) -> bool:
         """Whether it is tested at a level, so that it holds with a certainty."""
-        return self.kind not in ON_AVERAGE
+        return self.kind != "false-discoveries"
 
     @property
     def near(self) -> bool:
@@ -92,11 +88,11 @@ class Promise:
     def level(self, rows: int, spent: float = 0.0) -> float:
         """Return how much of δ a look at this many gold rows may use, when earlier looks have spent some of it.
 
-        Promises from few rows are rarely possible, and then mostly luck, so such a look gets a tenth of what is left;
-        with 7.5 or more errors allowed among the rows it gets half. So all looks together never use more than δ.
+        Promises from few rows are rarely possible, and then mostly luck, so such a look gets a tenth of what is left at
+        most; with 7.5 or more errors allowed among the rows, see `next_level`.
         """
-        share = 1 / 2 if rows >= self._rows_for_half else 1 / 10
-        return (self.delta - spent) * share
+        level = next_level(self.delta, spent)
+        return level if rows >= self._rows_for_half else min(level, (self.delta - spent) / 10)
 
     @property
     def _rows_for_half(self) -> int:
@@ -113,6 +109,16 @@ class Promise:
     def rows_at(self, level: float) -> int:
         """Return the minimum number of rows, all of them right, with which a test at this level passes."""
         return int(np.ceil(np.log(level) / np.log1p(-self.max_error)))
+
+
+def next_level(delta: float, spent: float) -> float:
+    r"""Return how much of δ the next test may use: half of it, then a sixth, a twelfth, … $\delta / (k (k + 1))$.
+
+    That is what follows from what is spent, so that a level that came back is used again. All tests together never use
+    more than δ, and the hundredth is still possible, as it would not be with half of what is left for each.
+    """
+    left = delta - spent
+    return left * left / (delta + left)
 
 
 _REMEDIES = {
@@ -219,7 +225,7 @@ def accepted_rows(steps: Steps, promise: Promise, delta: float) -> Integers:
 def _threshold(judged: Judged, promise: Promise, delta: float, table: Floats) -> float | None:
     if not len(judged.right):
         return None
-    if promise.kind == "false-discoveries":
+    if not promise.tested:
         return _benjamini_hochberg(judged, table, promise.max_error)
     steps = steps_of(judged)
     last = int(_last_passing(steps, promise, delta))
@@ -230,12 +236,9 @@ def _last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
     """Return the loosest step that keeps the promise; −1 when none does."""
     if promise.tested:
         return _learn_then_test(steps, promise.max_error, delta)
-    all_rows = steps.rows[..., -1:]
-    if promise.kind == "false-discoveries":  # loosening may help, so the last that passes counts
-        passes = (steps.wrong + 1) * all_rows <= promise.max_error * steps.rows * (all_rows + 1)
-        return np.where(passes, np.arange(passes.shape[-1]), -1).max(axis=-1)
-    # loosening never helps, so the search stops at the first failure
-    return _last_before_failure((steps.wrong + 1) / (all_rows + 1) <= promise.max_error)
+    all_rows = steps.rows[..., -1:]  # loosening may help, so the last that passes counts
+    passes = (steps.wrong + 1) * all_rows <= promise.max_error * steps.rows * (all_rows + 1)
+    return np.where(passes, np.arange(passes.shape[-1]), -1).max(axis=-1)
 
 
 def _benjamini_hochberg(judged: Judged, table: Floats, alpha: float) -> float | None:

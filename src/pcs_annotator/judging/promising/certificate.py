@@ -21,7 +21,6 @@ from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
 DIGITS = 16
 HALVINGS = 50
-ENOUGH_TO_FORETELL = 200
 
 
 class Fingerprint(NamedTuple):
@@ -68,24 +67,22 @@ class Audit(NamedTuple):
     level: float | None = None
 
 
-def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
+def audit(promise: Promise, rows: int, wrong: int) -> Audit:
     """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
     limit = promise.max_error
-    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
-        limit = min(1.0, limit / accepted_share)
     error = confidence_sequence(wrong, rows, promise.certainty)
     finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
     return Audit(rows, wrong, limit, error, finding, promise.certainty)
 
 
-def audit_in_order(promise: Promise, accepted_share: float, wrong: Mask) -> Audit:
+def audit_in_order(promise: Promise, wrong: Mask) -> Audit:
     r"""Return what errors mean for the promise, given row by row as they were checked; it may be asked after each.
 
     The likelihood of the rows at twice the promised error rate, over that at the promised one, ever reaches the bound
     with a probability of at most $\delta$ if the promise is kept. That finds an error rate of twice the promise earlier
     than the interval does, which looks for all rates.
     """
-    found = audit(promise, accepted_share, len(wrong), int(wrong.sum()))
+    found = audit(promise, len(wrong), int(wrong.sum()))
     limit = found.limit
     twice = min(2 * limit, (1 + limit) / 2)
     steps = np.where(wrong, np.log(twice / limit), np.log1p(-twice) - np.log1p(-limit))
@@ -135,6 +132,8 @@ class Certificate:
         why_not: Why nothing is promised; empty when something is.
         rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
         level: How much of δ the test of this fit may use; 0 when there was none.
+        used: How much of that is used up. A sequence of thresholds that passed to its end uses nothing, because no
+            threshold was left that it could have accepted wrongly; one that failed anywhere has used its whole level.
         spent: How much of δ earlier looks have used.
         tried: How much error earlier fits allowed on average, and accepted nothing.
         split: How gold was split, in a sentence.
@@ -151,6 +150,7 @@ class Certificate:
     why_not: str = ""
     rows_needed: RowsNeeded | None = None
     level: float = 0.0
+    used: float = 0.0
     spent: float = 0.0
     tried: float = 0.0
     split: str = ""
@@ -168,20 +168,6 @@ class Certificate:
     def found(self) -> bool:
         """Whether there are thresholds, at some level."""
         return bool(self.thresholds) or any(self.upper)
-
-    @property
-    def unpromised(self) -> float:
-        """How much of its level went to tests that found nothing; each level of a tree or group has an equal part."""
-        if self.groups and self.level:
-            parts, tested = self.promise.division(self.groups.values(), self.level)
-            return self.level / parts * (tested - len(self.thresholds))
-        tests = (self.thresholds, *self.upper)
-        return self.level * sum(not one for one in tests) / len(tests)
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether nothing is promised, and more gold rows of this kind would hardly change that."""
-        return not self.found and self.rows_needed is None and self.gold_rows >= ENOUGH_TO_FORETELL
 
     def _repr_html_(self) -> str:
         promise = self.promise
@@ -252,6 +238,7 @@ class Certificate:
             "why_not": self.why_not,
             "rows_needed": self.rows_needed and list(self.rows_needed),
             "level": self.level,
+            "used": self.used,
             "spent": self.spent,
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
@@ -280,21 +267,15 @@ class Certificate:
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
-            rows_needed=_needed(values["rows_needed"]),
-            level=values.get("level", 0.0),
-            spent=values.get("spent", 0.0),
+            rows_needed=values["rows_needed"] and RowsNeeded(*values["rows_needed"]),
+            level=values["level"],
+            used=values["used"],
+            spent=values["spent"],
             tried=values.get("tried", 0.0),
             upper=tuple(values.get("upper", ())),
             groups=values.get("groups", {}),
             **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},
         )
-
-
-def _needed(stored: int | Sequence[int] | None) -> RowsNeeded | None:
-    """Return what `to_dict` wrote; an earlier version wrote a single number."""
-    if stored is None:
-        return None
-    return RowsNeeded(stored, stored) if isinstance(stored, int) else RowsNeeded(*stored)
 
 
 class Level(NamedTuple):
@@ -327,17 +308,30 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     groups = dict(zip(labels, rows_in(judged, labels), strict=True)) if promise.by else {}
     tested = promise.tested and promise.division(groups.values() or [rows], given)[1] > 0
     level = given if tested else 0.0
-    found, left = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_)
+    found, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
     for one, names in (Level(judged, labels), *upper):
         found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
-        left = left & ~accepted(one.confidence, one.best, names, found[-1])
+        accepts = accepted(one.confidence, one.best, names, found[-1])
+        failed += _failed(one.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
+        left = left & ~accepts
+    bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], groups=groups)
+    bare = replace(bare, level=level, used=level * failed, spent=spent)
     if any(found):
-        bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], level=level, spent=spent)
-        return replace(bare, upper=tuple(found[1:]), groups=groups)
-    needed = rows_needed(judged, labels, promise, spent + level, seed)
+        return replace(bare, upper=tuple(found[1:]))
+    needed = rows_needed(judged, labels, promise, spent + bare.used, seed)
     short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
-    why = f"{short}; {_remedy(needed, rows)}"
-    return replace(no_promise(promise, rows, why, needed), level=level, spent=spent, groups=groups)
+    return replace(bare, why_not=f"{short}; {_remedy(needed)}", rows_needed=needed)
+
+
+def _failed(judged: Judged, left: Mask, names: Sequence[str], promise: Promise, level: float) -> float:
+    """Return the share of a level that went to tests that failed somewhere: those of parts with rows `left` over."""
+    if not promise.divided:
+        return float(left.any())
+    rows, over = np.array(rows_in(judged, names)), np.array(rows_in(judged.take(left), names)) > 0
+    if not promise.by:
+        return float(over.mean())
+    parts, _ = promise.division(rows.tolist(), level)
+    return float((over & (rows >= promise.rows_at(level / parts))).sum()) / parts
 
 
 def no_promise(promise: Promise, rows: int, why: str, needed: RowsNeeded | None = None) -> Certificate:
@@ -371,12 +365,11 @@ def _shortfall_of_groups(groups: Mapping[str, int], promise: Promise, level: flo
     return f"no group by {by} has enough gold rows: {largest} has most, {rows:,}, and it takes at least {least:,}"
 
 
-def _remedy(needed: RowsNeeded | None, rows: int) -> str:
-    if needed is not None:
-        return (
-            f"with {needed.even_odds:,} gold rows in all the odds are even, with {needed.likely:,} four to one, as far "
-            "as these rows can tell"
-        )
-    if rows < ENOUGH_TO_FORETELL:
-        return f"how many it takes cannot be told yet: label up to {ENOUGH_TO_FORETELL} first"
-    return "thousands more of this kind would hardly help: use better models, or allow more error"
+def _remedy(needed: RowsNeeded | None) -> str:
+    """Return how many gold rows it takes, from even odds to four to one, or nothing about that."""
+    if needed is None:
+        return "label more random rows, or use better models"
+    return (
+        f"with {needed.even_odds:,} gold rows in all the odds are even, with {needed.likely:,} four to one, as far as "
+        "these rows can tell"
+    )

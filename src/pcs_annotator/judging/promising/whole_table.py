@@ -25,7 +25,6 @@ from pcs_annotator.judging.weighing.optimisers.logit import Normal, fit_logistic
 
 DOUBT = 1e-12
 BETS_BEFORE, LARGEST_BET = 10, 0.99
-TURN = 0.5  # each sharing of a table spends so much of the doubt that is left, because confidences saw the gold rows
 
 
 class Expert(NamedTuple):

@@ -54,7 +54,7 @@ class RunFolder:
     whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
     all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
     report = _File("report.html")  # the report page
-    looks = _File("looks.json")  # looks at the gold labels, each of which may have shown a promise
+    levels = _File("levels.json")  # tests of the gold labels, and what they used; see `runs/levels.py`
     finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
     whole_set = _File("set")  # of the first of any number of labels: what is known about all of them together
     stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`

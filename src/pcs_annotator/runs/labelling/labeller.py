@@ -182,10 +182,17 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
-    how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings), recorded.shape), resamples=0)
+    asked = [saving.ask, prices and sorted(prices.items())]
+    looked = recorded.looked(recorded.settings, asked)
+    how = replace(learn.learning_of(recorded.settings, looked, recorded.shape), resamples=0)
+    if fitted.certificate is None or not fitted.certificate.found:
+        how = replace(how, refused="the run promises nothing")  # so there is nothing to test
     how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
-        return learn_frugal(votes, codes, how, prices, once)
+        found = learn_frugal(votes, codes, how, prices, once)
+    if not how.refused:
+        recorded.note_test(found.model.certificate, recorded.settings, asked)
+    return found
 
 
 def _like_the_run(model: Model, fitted: Model) -> Model:

@@ -33,6 +33,7 @@ from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
+from pcs_annotator.runs.versions import left_unused, state_of
 from pcs_annotator.tables.files import read_json
 
 LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
@@ -102,6 +103,7 @@ class Service:
         self.audits: Mapping[str, Audit] = {}  # what people found among accepted texts, by group; `""` → of all
         self._refit_every, self._fit = refit_every, FitProcess(folder)
         self._fitting: asyncio.Task[None] | None = None
+        self._tried = 0  # verdicts that no model in use has learned from, at the start of the last fit
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
         self.tally = Tally()  # what was counted since the start
@@ -118,7 +120,7 @@ class Service:
         config = Run.open(self.folder.path, self._moved_ledger).config
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
-        self._seen = _state(self.folder)
+        self._seen = state_of(self.folder)
         fitted, version = await asyncio.to_thread(self._open)
         try:
             self._stream = self._closing.enter_context(Stream(self.folder.stream))
@@ -133,7 +135,16 @@ class Service:
             await ask.close_models(fitted.job)
             raise
         self._opened = _Opened(labeller, version, self._stream)
+        if self._refit_every:
+            self._seen[2:] = []  # there may be verdicts already
+            self._closing.callback(asyncio.create_task(self._watch()).cancel)
         return self
+
+    async def _watch(self) -> None:
+        """Look for verdicts even if no text comes."""
+        while True:
+            self.look_for_changes()
+            await asyncio.sleep(LOOK_EVERY)
 
     async def __aexit__(self, *_: object) -> None:
         if self._loading is not None:
@@ -147,7 +158,7 @@ class Service:
     def _open(self) -> tuple[FittedRun, str]:
         """Return the run, and the name of its version; a fit that ends meanwhile must not mix two versions."""
         before: object = None
-        while before != (now := _state(self.folder)[:2]):
+        while before != (now := state_of(self.folder)[:2]):
             before, fitted = now, open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
@@ -281,7 +292,7 @@ class Service:
         if self._loading is not None or now < self._looked_at + LOOK_EVERY:
             return
         self._looked_at = now
-        state = _state(self.folder)
+        state = state_of(self.folder)
         if state != self._seen:
             fitted, self._seen = state[:2] != self._seen[:2], state
             self._loading = asyncio.create_task(self._load() if fitted else self._heed_verdicts())
@@ -302,7 +313,8 @@ class Service:
             )
             await self._load()
         self._loading = None
-        if self._refit_every and new >= self._refit_every and self._fitting is None:
+        if self._refit_every and new - self._tried >= self._refit_every and self._fitting is None:
+            self._tried = new
             self._fitting = asyncio.create_task(self._fit_again())
 
     def _read_verdicts(self) -> int:
@@ -315,9 +327,13 @@ class Service:
     async def _fit_again(self) -> None:
         """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""
         why = await asyncio.to_thread(self._fit.run)
-        self._fitting = None
-        if why and not self._fit.stopped:
+        self._fitting, self._seen[2:] = None, []  # verdicts may have come meanwhile
+        if self._fit.stopped:
+            return
+        if why:
             self._say(f"{why}; the earlier model stays in use")
+        elif unused := left_unused(self.folder):
+            self._say(unused)
 
     async def _load(self) -> None:
         before = self._opened
@@ -330,7 +346,7 @@ class Service:
                 self._say(f"the run has changed and cannot be loaded; the earlier model stays in use: {_reason(error)}")
             self.outdated, self._seen, self._looked_at = OUTDATED, [], _now() + RETRY_SECONDS - LOOK_EVERY
         else:
-            self.outdated = ""
+            self.outdated, self._tried, self._seen[2:] = "", 0, []  # verdicts may have come while it was loaded
             self._say(f"the run has changed: {self._opened.version} is in use now")
             await before.retire()
         finally:
@@ -346,18 +362,6 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, PcsError | OSError) else type(error).__name__
 
 
-def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
-    """Return what changes when a run is fitted again."""
-    found: list[tuple[int, int, int] | None] = []
-    for path in (folder.settings, folder.model, folder.review):
-        try:
-            is_now = path.stat()
-            found.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
-        except OSError:
-            found.append(None)
-    return found
-
-
 def _spent(asker: Asker) -> Spent:
     spent, tally = asker.spent or asker.tracker, asker.tally
     usd = None if spent.price_unknown else spent.usd
@@ -369,14 +373,12 @@ def _why(tally: Tally) -> TextError:
     if tally.failed[BUDGET_REACHED]:
         return TextError("budget_reached", "the budget is reached, and all answers so far are kept: set it higher")
     if tally.failed:
-        return TextError("model_unavailable", f"no answer from the models ({_listed(tally.failed)}): try again later")
+        return TextError(
+            "model_unavailable", f"no answer from the models ({'; '.join(sorted(tally.failed))}): try again later"
+        )
     reasons = tally.unreadable + tally.not_applicable + tally.rejected
-    why = f" ({_listed(reasons)})" if reasons else ""
+    why = f" ({'; '.join(sorted(reasons))})" if reasons else ""
     return TextError("unanswerable", f"no model gave a usable answer to this text{why}")
-
-
-def _listed(reasons: Mapping[str, int]) -> str:
-    return "; ".join(sorted(reasons))
 
 
 class _Opened:

@@ -12,9 +12,9 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
-from pcs_annotator.judging.promising.acceptance import Judged, Promise
+from pcs_annotator.judging.promising.acceptance import Judged, Promise, next_level
 from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
-from pcs_annotator.judging.promising.whole_table import TURN, share_rows
+from pcs_annotator.judging.promising.whole_table import share_rows
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.files.runs import RunFolder, read_whole
 from pcs_annotator.runs.learn import expected_labels
@@ -148,7 +148,7 @@ def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int
     """Return how many rows people label for a finished table, with no more random gold rows than there are."""
     sample, wrong = recorded.gold.random_sample & (gold != UNLABELLED), np.zeros(len(gold), dtype=np.bool_)
     wrong[sample] = ~pilot.judged.right
-    people = share_rows(pilot.confidence, sample, wrong, goal.max_error, TURN * (1 - goal.certainty)).by_people
+    people = share_rows(pilot.confidence, sample, wrong, goal.max_error, next_level(1 - goal.certainty, 0.0)).by_people
     return int((gold != UNLABELLED).sum() + (gold[people] == UNLABELLED).sum())
 
 

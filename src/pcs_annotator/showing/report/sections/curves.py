@@ -187,12 +187,8 @@ def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], l
     if certificate is None:
         return [], []
     allowed = certificate.promise.max_error
-    if certificate.promise.kind == "accepted-and-wrong":
-        limit = [axes.at(place / 50, 50 * allowed / place) for place in range(1, 51)]
-        text = f"limit: at most {percent(allowed, 1)} of all rows accepted and wrong"
-    else:
-        limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
-        text = f"limit: at most {percent(allowed, 1)} {certificate.promise.far}"
+    limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
+    text = f"limit: at most {percent(allowed, 1)} {certificate.promise.far}"
     marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
     if certificate.holds:
         share = certificate.accepted_share

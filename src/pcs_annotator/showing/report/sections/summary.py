@@ -40,7 +40,7 @@ NOT_ASKED = (
 )
 WHICH_KIND = (
     "Choose error-among-accepted if this table must be good, false-discoveries if errors may average out over many "
-    "tables, accepted-and-wrong if errors cost per row. Those that were not asked for are forecasts, not promises."
+    "tables. Those that were not asked for are forecasts, not promises."
 )
 LONGEST = 400
 MOST_TABLES = 8
