@@ -12,7 +12,7 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError, UnknownRow
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.core.gold import text_hash
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item
 from pcs_annotator.reviewing.queues import lock_review
 from pcs_annotator.runs import ask, resolve_config

@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_figures_are_those_of_the_same_splits() -> None:
     raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
     sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
     labels = metrics.chosen_on(np.mean([fit.probabilities for fit in fits], axis=0), gold, once)
-    expected = {
+    expected: dict[str, Any] = {
         "auroc_confidence": [one.auroc for one in sure],
         "accuracy": labels.accuracy,
         "macro_f1": labels.macro_f1,

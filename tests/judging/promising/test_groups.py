@@ -143,7 +143,7 @@ def test_figures_of_groups_are_about_rows_that_the_fit_did_not_see() -> None:
     assert trial is not None
     gold, _ = labelled_rows(votes.take(slice(0, 400)), truth[:400])
     of_rows = [*(votes.groups or ())[:-1], "it"]
-    found = figures_by_group("language", of_rows, votes, gold, model, trial)
+    found = figures_by_group("language", of_rows, votes, gold, model, trial, right=trial.judged.right)
     easy, hard, unseen = found.groups
     assert easy.right is not None
     assert hard.right is not None
@@ -162,12 +162,13 @@ def test_a_group_whose_confidence_is_off_is_named() -> None:
     model, trial = fitted(votes, truth, Promise(max_error=0.1), gold=1_000)
     assert trial is not None
     gold, _ = labelled_rows(votes, truth)
-    found = figures_by_group("language", votes.groups or (), votes, gold, model, trial)
+    found = figures_by_group("language", votes.groups or (), votes, gold, model, trial, right=trial.judged.right)
     assert [one.group for one in found.groups if one.miscalibrated] == ["en", "hard"]
     assert found.table().notes[-1] == "Confidence is outside the interval for en, hard."
     no_promise = fit_model(votes, truth, Learning())
     assert no_promise.trial is not None
-    bare = figures_by_group("language", votes.groups or (), votes, gold, no_promise.model, no_promise.trial)
+    right = no_promise.trial.judged.right
+    bare = figures_by_group("language", votes.groups or (), votes, gold, *no_promise, right=right)
     assert [one.accepted for one in bare.groups] == [None, None]
 
 
