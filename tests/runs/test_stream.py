@@ -144,7 +144,7 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
     assert audit is not None
     assert audit.finding == "revoked"
     with Review.open(folder) as review:
-        assert review.progress("Ann").fit.standing == "none"  # the page says so, too
+        assert review.progress("Ann").fit.standing == "revoked"  # the page says so, too
     found = classify(folder, range(2000, 2040))
     assert {one.outcome.decision for one in found if one.outcome} == {"review"}
     fit_run(folder)
