@@ -356,3 +356,9 @@ def test_a_cancelled_run_keeps_its_answers_and_the_next_one_resumes(data: Path) 
     result = run(TEXTS, **usual)
     assert len(asked) <= 13  # at most the call that was under way is made again
     assert result.tally.from_ledger >= 7
+
+
+def test_without_a_limit_of_errors_nothing_is_promised(data: Path) -> None:
+    found = run(data, models=["scripted:hash"], labels=["good", "bad"], relations=["original"], max_error=None)
+    assert found.learned.model.certificate is None
+    assert found.config.learn.max_error is None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,12 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
 def test_gold_that_pandas_wrote_beside_empty_cells_is_a_whole_number(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("text,gold\nA,6.0\nB,\nC,6\nD,7.5\n")
     assert read_source(tmp_path / "data.csv", Columns()).gold == ("6", None, "6", "7.5")
+
+
+def test_an_object_or_a_list_is_the_same_text_in_json_lines_and_in_parquet(tmp_path: Path) -> None:
+    rows = [{"text": {"title": "Ä", "words": [1, None]}}, {"text": None}]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
+    first, second = (read_source(tmp_path / f"data.{kind}", Columns(text="text")) for kind in ("jsonl", "parquet"))
+    assert [item.text for item in first.items] == [item.text for item in second.items]
+    assert first.items[0].text == '{"title": "Ä", "words": [1, null]}'

@@ -61,7 +61,7 @@ class CoderProvider:
 
         def answer(request: Request) -> str:
             asked = "\n".join(message.content for message in request.messages)
-            found = re.search(r"Text (\d+)", asked)
+            found = re.search(r"Text (\d+)", asked, re.IGNORECASE)
             assert found is not None
             row = int(found[1])
 
@@ -367,3 +367,20 @@ def test_labels_of_all_variables_follow_the_policy_for_outputs(
     rows = [json.loads(line) for line in Path("rows").read_text().splitlines()]
     assert [row["pcs_topic"] for row in rows] == [truth(row)[0] if row else None for row in (500, 501)]
     assert all(row["pcs_frames"] for row in rows)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_run_makes_at_most_the_calls_of_the_plan(
+    several: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = CONFIG.replace('use = ["original", "order"]', "").replace(
+        '["economy", "health"]', '["economy", "health", "art"]'
+    )
+    Path("pcs.toml").write_text(config)
+    if not several:  # such a model is asked about every part in a call of its own
+        monkeypatch.setattr("pcs_annotator.asking.annotators.annotator.gets_no_examples", lambda _: True)
+    write("data.csv", range(12), gold=0)
+    planned = json.loads(shown(["plan", "data.csv", "--json"], capsys))
+    main(["run", "data.csv", "--json"])  # this model answers only one of the questions if they are asked alone
+    made = json.loads(capsys.readouterr().out)
+    assert planned["calls"] == sum(one["calls"] for one in made["variables"].values())

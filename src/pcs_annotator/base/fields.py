@@ -1,5 +1,6 @@
 """A setting: a field of a dataclass with a docstring, and perhaps with an option of the command line and bounds."""
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
@@ -23,6 +24,8 @@ def setting(  # noqa: PLR0913  # what is known of a setting, one argument each
     name: str = "",
     least: float | None = None,
     above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
     secret: bool = False,
     off: str = "",
 ) -> Any:
@@ -34,10 +37,13 @@ def setting(  # noqa: PLR0913  # what is known of a setting, one argument each
         name: What Python and the command line call it, if not like the field.
         least: The smallest value.
         above: A bound below all values.
+        most: The largest value.
+        below: A bound above all values.
         secret: Whether it may have a password, and is not printed.
         off: What an option does that turns it off.
     """
-    more = {"option": option, "other_name": name, "least": least, "above": above, "off": off}
+    bounds = {"least": least, "above": above, "most": most, "below": below}
+    more = {"option": option, "other_name": name, "off": off, **bounds}
     if callable(default):
         return field(default_factory=default, metadata=more)
     return field(default=default, metadata=more, repr=not secret)
@@ -62,6 +68,8 @@ class Setting(NamedTuple):
     other_name: str = ""
     least: float | None = None
     above: float | None = None
+    most: float | None = None
+    below: float | None = None
     off: str = ""
 
     @property
@@ -82,12 +90,16 @@ class Setting(NamedTuple):
             return None
         if gone := removed(self.key, value):
             return Problem(f"{value!r} {gone}")
-        found = _type_problem(self.kind, value)
-        if found is None and self.least is not None and value < self.least:
-            found = Problem(f"is {value}, must be at least {self.least}")
-        if found is None and self.above is not None and value <= self.above:
-            found = Problem(f"is {value}, must be more than {self.above}")
-        return found
+        if found := _type_problem(self.kind, value):
+            return found
+        bounds = {
+            "at least": (self.least, operator.ge),
+            "more than": (self.above, operator.gt),
+            "at most": (self.most, operator.le),
+            "less than": (self.below, operator.lt),
+        }
+        broken = [f"{how} {end:g}" for how, (end, fits) in bounds.items() if end is not None and not fits(value, end)]
+        return Problem(f"is {value}, must be {broken[0]}") if broken else None
 
 
 @cache

@@ -67,7 +67,7 @@ class Relation(Protocol):
     def expects(self) -> Expectation: ...  # noqa: D102
 
     def calls(self, text: str) -> float:
-        """Return how many model calls one attempt at this text takes; a shared call counts as a fraction."""
+        """Return the most model calls that this text takes; a shared call counts as a fraction."""
         ...
 
     async def rewrite(self, text: str, context: Context) -> Variant:
@@ -121,7 +121,7 @@ class MadeOf:
         return all(part.deterministic for part in self.parts)
 
     def calls(self, text: str) -> float:
-        """Return the calls of all parts together, in one attempt each."""
+        """Return the calls of all parts together."""
         return sum(part.calls(text) for part in self.parts)
 
 

@@ -135,13 +135,20 @@ def warn_about_grades(tally: Tally) -> None:
         )
 
 
-def plan_job(job: Job, items: Sequence[Item], settings: CollectSettings, ledger: LedgerAddress | None = None) -> Plan:
+def plan_job(
+    job: Job,
+    items: Sequence[Item],
+    settings: CollectSettings,
+    ledger: LedgerAddress | None = None,
+    seen: set[object] | None = None,
+) -> Plan:
     """Return what a job would ask and the most that it can cost, and close its models; no model is called.
 
-    If a ledger is given, it is searched for answers to questions about the texts as they are.
+    If a ledger is given, it is searched for answers to questions about the texts as they are. See `make_plan` for
+    `seen`.
     """
     try:
-        planned = make_plan(job, items, pricing(settings.prices))
+        planned = make_plan(job, items, pricing(settings.prices), seen)
         if ledger is None:
             return planned
         return replace(planned, known=run_sync(lambda: _answered_in(ledger, job, items, settings)))

@@ -130,13 +130,13 @@ class AskSettings(SettingsSection):
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: bool = setting(True, "--separately", off="Ask about each variable of a codebook in a call of its own.")
     trial: int = setting(0, "--trial N", least=0)
-    draws: int = setting(1, "--draws N", least=1)
-    concurrency: int | None = setting(None, "--concurrency N", least=1)
+    draws: int = setting(1, "--draws N", least=1, most=1000)
+    concurrency: int | None = setting(None, "--concurrency N", least=1, most=100_000)
     executor: Literal["local", "batch", "ray"] = setting("local", "--executor")
     workers: int | None = setting(None, "--workers N", least=1)
     ray_address: str = setting("", "--ray-address ADDRESS")
-    max_per_second: float | None = setting(None, "--max-per-second N", above=0)
-    timeout: float = 60.0
+    max_per_second: float | None = setting(None, "--max-per-second N", least=0.001, most=1e6)
+    timeout: float = setting(60.0, above=0, most=86_400)
     budget_usd: float | None = setting(None, "--budget USD", least=0)
     budget_per_day_usd: float | None = setting(None, "--budget-per-day USD", least=0)
     max_calls: int | None = setting(None, "--max-calls N", least=0)
@@ -203,12 +203,12 @@ class LearnSettings(SettingsSection):
 
     optimiser: str = setting("auto", "--optimiser NAME")
     text: bool = setting(True, "--no-text", off="Learn from the votes alone, not from the texts.")
-    folds: int = setting(5, least=2)
+    folds: int = setting(5, least=2, most=100)
     seed: int = setting(0, "--seed N", least=0)
-    resamples: int = setting(200, least=0)
+    resamples: int = setting(200, least=0, most=100_000)
     calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
-    max_error: float | None = setting(0.05, "--max-error SHARE")  # None: no promise, no decisions
-    certainty: float = setting(0.9, "--certainty SHARE")
+    max_error: float | None = setting(0.05, "--max-error SHARE", above=0, below=1)  # None: no promise, no decisions
+    certainty: float = setting(0.9, "--certainty SHARE", above=0, below=1)
     promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
         "error-among-accepted", "--promise"
     )
@@ -281,7 +281,7 @@ class Saving(SettingsSection):
     ask: Literal["needed", "all", "doubtful"] = setting("needed", "--ask")
     cascade: bool = setting(False, "--cascade")
     on_drift: Literal["review", "accept", "fail"] = setting("review", "--on-drift")
-    audit: float = setting(0.05, "--audit SHARE", least=0.0)
+    audit: float = setting(0.05, "--audit SHARE", least=0.0, most=1.0)
     keep_texts: bool = setting(True, "--keep-no-texts", off="Keep no texts: they cannot be reviewed.")
     keep_days: int | None = setting(None, "--keep-days N", least=1)
     max_calls: int | None = None

@@ -167,7 +167,7 @@ _ESCAPED_HALF = re.compile(r"\\u[dD]")  # what may be half of a character
 
 
 def _table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema, name: str) -> pa.Table:
-    columns = [[_as_cell(row.get(key)) for row in rows] for key in schema.names]
+    columns = [[as_cell(row.get(key)) for row in rows] for key in schema.names]
     try:
         return pa.table(columns, schema=schema)
     except UnicodeEncodeError:
@@ -179,7 +179,7 @@ def _without_surrogates(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def _as_cell(value: Any) -> str | None:
+def as_cell(value: Any) -> str | None:
     """Return a JSON value as text, as a CSV file would hold it."""
     if value is None or isinstance(value, str):
         return value

@@ -11,7 +11,7 @@ from pcs_annotator.tables import table_files
 from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.inspect_logs import ENDING, read_inspect_log
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.table_formats import local_file
+from pcs_annotator.tables.table_formats import as_cell, local_file
 
 EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
@@ -109,14 +109,14 @@ def read_file(path: Path, reading: Reading = AS_FOUND, wanted: Collection[str] |
 
 
 def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as texts: null for missing, and `1` rather than `1.0` for whole numbers.
+    """Return a column as texts: null for missing, `1` rather than `1.0` for whole numbers, and JSON for objects.
 
     pandas turns a column of whole numbers into floats as soon as one cell is empty.
     """
     values = column.combine_chunks()
     try:
         return _as_texts(values)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError) as error:
         raise TableError(f"column {name!r} holds {values.type}, which is not text: convert it to texts") from error
 
 
@@ -127,6 +127,8 @@ def _as_texts(values: pa.Array) -> pa.Array:
         # polars stores categories as a text type that pyarrow cannot look up
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
+    if pa.types.is_nested(values.type):
+        return pa.array(map(as_cell, values.to_pylist()), pa.string())
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))

@@ -188,7 +188,7 @@ def _unique_ids(ids: Sequence[str], name: str) -> list[str]:
 def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
     """Return the place of each vote column; other columns are skipped with a warning."""
     cells: dict[str, ColumnPlace] = {}
-    others = [name for name in names if "|" not in name]
+    others = [name for name in names if "|" not in name and name != "text"]  # texts are read, but not as votes
     for name in names:
         if "|" not in name:
             continue

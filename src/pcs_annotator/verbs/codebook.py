@@ -51,6 +51,7 @@ class CodebookResult:
 def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda part: None) -> CodebookResult:
     """Run every variable of a codebook; a second run asks only what is missing."""
     config, folder = request.config, RunFolder(request.folder)
+    folder.refuse_file()
     if folder.settings.exists():
         raise ConfigError(f"{folder.path} has a run of a single task: name another folder with --out")
     table, requests = open_codebook(request)

@@ -1,6 +1,7 @@
 """The paper's experiments, on recorded votes or on texts that models are asked about first."""
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version as version_of
@@ -66,7 +67,7 @@ class Experimented:
 def experiment(request: ExperimentRequest) -> Experimented:
     """Run experiments and write their tables and plots; models are asked only about texts that have no votes yet."""
     check_folder(request.out)
-    unanswered: dict[str, int] = {}
+    unanswered = Counter[str]()
     sets: dict[str, RecordedVotes] = {}
     for source in request.sources:
         if source.kind == "texts":
@@ -129,7 +130,7 @@ def _ask_with_baselines(request: RunRequest) -> Mapping[str, int]:
     votes = with_elicited(Run.open(folder.path).answers, answers)
     vote_files.write_votes(folder.votes, votes)
     write_json(folder.settings, {**read_json(folder.settings), "annotators": list(votes.annotators)})
-    return {**elicited.tally.failed, **found.tally.failed}
+    return elicited.tally.failed + found.tally.failed
 
 
 def _resolved(source: ExperimentSource, asking: RunRequest, folds: int) -> Config:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.judging.model import Model
@@ -14,6 +15,7 @@ from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.versions import promises_less, settings_of_fits, take_version
+from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
@@ -36,10 +38,12 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
     are now, if that has changed.
     """
     folder = Run.open(path).folder  # raises if this is not a run folder, before a lock is put there
-    people = people or FromPeople()
-    with lock_ledger(folder.ledger, say=say):
+    people, tally = people or FromPeople(), Tally()
+    with lock_ledger(folder.ledger, say=say), Watch(folder, "fit", tally) as watch:
+        watch.begin()
         clear_leftovers(path)
         run = Run.open(path, ledger)
+        tally.rows_expected = len(run.dataset.items)
         settings = replace(run.settings, **(changes or {}))
         run = run.having(config=replace(run.config, learn=settings), by=settings.by)
         in_use = _in_use(run) if spare_looks else None
@@ -56,6 +60,7 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
             outcomes = list(learned.model.judge(run.votes))
         else:
             outcomes = run.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
+        tally.rows = tally.rows_expected
         return _reported(run.result(learned, outcomes, to_label=run.hand_out(learned, people.to_label)))
 
 

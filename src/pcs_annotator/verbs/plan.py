@@ -1,7 +1,7 @@
 """`pcs plan`: what a run would ask, and the most that it can cost."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -42,8 +42,11 @@ class RunPlan(NamedTuple):
     candidates: str = ""  # how many labels each text is asked about; empty if it is all of them
 
 
-def plan(request: RunRequest) -> RunPlan:
-    """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
+def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
+    """Return what a run would ask and the most that it can cost; no model is called, so no key is needed.
+
+    Calls in `seen`, which other variables pay for, are not counted; those of this run are added.
+    """
     request = replace(request, environment=unasked(request.environment))
     optimisers.check(request.config.learn.optimiser)
     if request.config.variables and not request.config.part:
@@ -54,11 +57,11 @@ def plan(request: RunRequest) -> RunPlan:
     config = with_known_texts(request, config, dataset)
     candidates = about_candidates(config, [item.text for item in dataset.items], dataset.gold)
 
-    def planned(config: Config) -> RunPlan:
-        return _planned(request, config, dataset.items, rows)._replace(candidates=candidates)
+    def planned(config: Config, seen: set[object] | None = None) -> RunPlan:
+        return _planned(request, config, dataset.items, rows, seen)._replace(candidates=candidates)
 
     if config.relations.use:
-        return planned(config)
+        return planned(config, seen)
     panel = request.recorded_panel(config)
     if panel is None:
         panel = request.support(config, dataset.items).panel()
@@ -67,13 +70,14 @@ def plan(request: RunRequest) -> RunPlan:
         for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
         if other != panel.relations
     }
-    if panel.unsure:
-        without = request.support(config, dataset.items).panel(unsure_give=False)
-        others["without log-probabilities"] = without.applied_to(config)
+    most = panel
+    if panel.unsure:  # models that turn out to give labels only are asked more questions
+        most = request.support(config, dataset.items).panel(unsure_give=False)
+        others["with log-probabilities"] = panel.applied_to(config)
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
-    chosen, plans = planned(panel.applied_to(config)), {option: planned(other) for option, other in others.items()}
+    chosen, plans = planned(most.applied_to(config), seen), {option: planned(one) for option, one in others.items()}
     alternatives = {option: other.plan for option, other in plans.items() if not other.languages.warning}
     if panel.relations != GRADED and not config.task.examples and sum(map(bool, dataset.gold)) >= LEAST_GOLD:
         other = replace(config, relations=replace(config.relations, use=(ORIGINAL, "examples")))
@@ -84,43 +88,46 @@ def plan(request: RunRequest) -> RunPlan:
 
 
 def _codebook_plan(request: RunRequest) -> RunPlan:
-    """Return the plan of a codebook: its first part pays for all that are asked in the same call."""
-    first: dict[str, RunRequest] = {}
-    for name, part in open_codebook(request)[1].items():
-        first.setdefault(name.partition("=")[0], part)
-    asked = request.config.ask
-    shared = [name for name in first if not resolve_config.asked_alone(request.config.variables[name])]
+    """Return the plan of a codebook: a call that is about several parts is counted with the first of them."""
+    parts, asked = open_codebook(request)[1], request.config.ask
+    shared = [
+        name for name in parts if not resolve_config.asked_alone(request.config.variables[name.partition("=")[0]])
+    ]
 
-    def planned(name: str, *, together: bool, **use: Any) -> RunPlan:
-        config = first[name].config
-        config = replace(config, ask=replace(config.ask, together=together), relations=replace(config.relations, **use))
-        return plan(replace(first[name], config=config))
+    def planned(names: Iterable[str], *, together: bool, **use: Any) -> list[RunPlan]:
+        seen, plans = set[object](), []
+        for name in names:
+            config = parts[name].config
+            how = {"ask": replace(config.ask, together=together), "relations": replace(config.relations, **use)}
+            plans.append(plan(replace(parts[name], config=replace(config, **how)), seen))
+        return [one for one in plans if one.plan.calls] or plans[:1]
 
     def added(plans: Sequence[RunPlan]) -> Plan:
         several = replace(plans[0].plan, models=tuple(bill for one in plans for bill in one.plan.models), known={})
         return plans[0].plan if len(plans) == 1 else several
 
-    joint = [planned(name, together=True) for name in first if name not in shared[1:]]
-    each = [planned(name, together=False) for name in first]
+    joint, each = planned(parts, together=True), planned(parts, together=False)
     if not asked.together:
         return each[0]._replace(plan=added(each), ways=(), alternatives={"without --separately": added(joint)})
     whole, others = added(joint), {"--separately": added(each)}
-    if len(shared) > 1:  # one call for all of them may be tried
+    if len({name.partition("=")[0] for name in shared}) > 1:  # one call for all of them may be tried
         texts = min(asked.trial or TRIED, whole.rows)
-        alone = added([planned(name, together=False, use=AGAIN) for name in shared]).for_rows(texts)
+        alone = added(planned(shared, together=False, use=AGAIN)).for_rows(texts)
         tried = replace(whole, models=whole.models + alone.models)
         others["without --trial" if asked.trial else f"--trial {texts}"] = whole if asked.trial else tried
         whole = tried if asked.trial else whole
     return joint[0]._replace(plan=whole, alternatives=others)
 
 
-def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> RunPlan:
+def _planned(
+    request: RunRequest, config: Config, items: Sequence[Item], rows: int, seen: set[object] | None
+) -> RunPlan:
     """Return the plan for a table with this number of rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
     known = ledger if ledgers.ledger_exists(ledger) else None
-    planned = ask.plan_job(job, items, settings, known).for_rows(rows)
+    planned = ask.plan_job(job, items, settings, known, seen).for_rows(rows)
     languages = languages_of([item.text for item in items], job.relations)
     ways = ways_to_run(job, planned, settings.in_flight)
     return RunPlan(planned, ways, languages, examples=about_examples(config))

@@ -48,6 +48,7 @@ def run(request: RunRequest) -> RunResult:
     if request.config.variables and not request.config.part:
         raise ConfigError("these settings have several variables: use run_codebook instead of run")
     started = time.perf_counter()
+    RunFolder(request.folder).refuse_file()
     ledgers.check_ledger(request.config, fresh=request.fresh and not request.config.part)
     folder = RunFolder(request.folder)
     table = open_table(request.open_data(), folder, request.config)

@@ -179,9 +179,11 @@ def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFix
 
 
 def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("votes.csv").write_text("id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n")
+    Path("votes.csv").write_text("id,gold,a|x,text,note\n1,yes,yes,hello,1\n2,no,no,there,2\n")
     assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 0
-    assert "'text'" in _flat(capsys)
+    shown = _flat(capsys)
+    assert "not read as votes: 'note'" in shown
+    assert "'text'" not in shown
     assert [row["text"] for row in rows_of(Path("labels.csv"))] == ["hello", "there"]
 
 
@@ -265,3 +267,18 @@ def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(capsys: p
     assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["labels"] == ["3", "6"]
+
+
+def test_texts_of_a_table_are_not_learned_from_if_that_is_not_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        f"{row},{'yes' if row % 2 else 'no'},{'yes' if row % 3 else 'no'},{'sun' if row % 2 else 'rain'} {row}"
+        for row in range(80)
+    ]
+    Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
+    found = []
+    for more in ([], ["--no-text"]):
+        assert main(["fit", "votes.csv", *more, *QUICK, "--json"]) == 0
+        capsys.readouterr()
+        found.append(json.loads(Path("model.json").read_text()))
+    assert [model["learn"]["text"] for model in found] == [True, False]
+    assert found[0] != {**found[1], "learn": found[0]["learn"]}

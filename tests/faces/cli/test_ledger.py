@@ -48,8 +48,11 @@ def test_prune_needs_to_know_which_calls_and_asks_for_confirmation(
     assert main(["ledger", "prune", str(ledger)]) == 2
     assert "--model, --before" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash"]) == 130
+    assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash"]) == 130  # no answer
     capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": 0}
     assert main(["ledger", "prune", str(ledger), "--before", "2020-01-01", "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"deleted": 0}
     assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash", "--yes"]) == 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -130,3 +131,35 @@ def test_other_signals_to_stop_do_what_ctrl_c_does(
 def stopped_by_pcs_error(number: signal.Signals, *_: object) -> None:
     signal.raise_signal(number)
     raise TableError("the signal was ignored")
+
+
+def test_a_terminal_without_the_letters_shows_question_marks_instead_of_failing(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text,gold\nGrün,gut\nGrau,übel\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pcs_annotator", "run", "data.csv", "--model", "scripted:hash", "--details"]
+    found = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert (found.returncode, b"?bel" in found.stdout) == (0, True)
+
+
+def test_a_file_in_the_place_of_the_run_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
+    assert main(["run", "data.csv", "--model", "scripted:hash", "-o", "data.csv"]) == 2
+    assert "data.csv is a file: name a folder for the run with -o" in capsys.readouterr().err
+
+
+def test_a_plan_does_not_advise_what_run_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
+    assert main(["plan", "data.csv", "--model", "scripted:hash", "--cascade"]) == 2
+    assert "--cascade is about labelling with a fitted run" in capsys.readouterr().err

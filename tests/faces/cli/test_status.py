@@ -11,6 +11,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.watch import Watch
+from tests.simulated import copy_run
 from tests.stub import Behaviour, stub_process
 
 ROWS = "text,gold\nThe city bought buses.,good\nThe train was late.,bad\nNobody likes it.,bad\nA new bridge.,good\n"
@@ -98,3 +99,18 @@ def test_a_metrics_file_in_a_folder_that_is_not_there_is_refused_before_anything
     assert main(["run", "data.csv", *given]) == 2
     assert "--metrics-file nowhere/pcs.prom: name a file in a folder that exists" in capsys.readouterr().err
     assert not Path("runs").exists()
+
+
+def test_a_fit_that_failed_is_what_the_status_shows(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copy_run(small_run, tmp_path / "run")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pcs_annotator.runs.run.Run.learn", killed)
+    assert main(["fit", str(folder), "-q"]) == 130
+    capsys.readouterr()
+    main(["status", str(folder)])
+    assert capsys.readouterr().out.startswith("pcs fit: interrupted")

@@ -127,6 +127,11 @@ def test_a_row_of_a_sample_shows_nobodys_answer_before_the_verdict(
     assert [(one.blind, one.queue) for one in verdicts(run)] == [(True, queue)] * 2
 
 
+def test_a_step_back_before_any_row_was_seen_shows_the_next_one(run: Path) -> None:
+    with page_of(run) as url:
+        assert fields_of(Client(url).ask("/step?by=-1").text)["id"]
+
+
 def test_labels_keep_the_order_of_the_task_and_the_proposal_is_marked(run: Path) -> None:
     with page_of(run) as url:
         client = Client(url)

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pcs_annotator import Expectation, PromptedRelation, Variant
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.run import CheckedRelation
+from pcs_annotator.relations.choose import RelationOptions, choose_relations
 from pcs_annotator.relations.rule import FunctionRelation, NotApplicable, SentenceRule, TextRule
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ def test_a_checked_relation_is_what_it_wraps() -> None:
     relation = CheckedRelation(inner, "x")
     assert (relation.version, relation.needs, relation.deterministic) == ("7", frozenset({"rewriter"}), False)
     assert relation.expects is inner.expects
-    assert relation.calls(TEXT) == 1.0
+    assert relation.calls(TEXT) == 2.0  # a rejected rewrite is tried once more
 
 
 LONG = "The council met 40 owners. Ann Lee spoke. It rained all day."
@@ -138,3 +141,11 @@ def test_a_model_judges_all_of_the_text_and_only_once() -> None:
         variant = asyncio.run(relation.rewrite(LONG, Context(ask=ask)))
         assert (variant.status, len(ask.asked)) == (status, 1)
         assert "Ann Lee spoke! It rained all day!" in ask.asked[0].messages[-1].content
+
+
+@pytest.mark.parametrize(("judged", "calls"), [(False, 2), (True, 4)])
+def test_the_most_calls_count_a_second_attempt_and_the_judge(judged: bool, calls: int) -> None:
+    options = RelationOptions(judged=judged, rewriter=True)
+    rewriting, rule = choose_relations(["llm:voice", "case"], options)
+    assert rewriting.calls("The dog was seen by the man.") == calls
+    assert rule.calls("The dog was seen by the man.") == judged

@@ -97,7 +97,7 @@ def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
         ("[ask]\ndraws = 1.5\n", r"line 2: ask\.draws.*1\.5.*whole number"),
         ("[ask]\ndraws = true\n", r"line 2: ask\.draws.*True.*whole number"),
         ("[ask]\ndraws = 0\n", r"line 2: ask\.draws is 0, must be at least 1"),
-        ("[ask]\nmax_per_second = 0\n", r"line 2: ask\.max_per_second is 0, must be more than 0"),
+        ("[ask]\nmax_per_second = 0\n", r"line 2: ask\.max_per_second is 0, must be at least 0.001"),
         ("[ask]\nprices = 3\n", r"line 2: ask\.prices is 3, must be a table"),
         ("[ask]\nbudget_usd = 'much'\n", r"line 2: ask\.budget_usd.*'much'.*number"),
         ("[ask.prices]\n'my:model' = [1]\n", r"ask\.prices\.my:model.*\[1\].*2 numbers"),
@@ -153,3 +153,23 @@ def test_a_removed_value_is_refused_in_a_file_and_becomes_the_default_in_a_store
 
 def test_settings_of_a_later_version_are_ignored() -> None:
     assert config_from_dict({"ask": {"draws": 3, "telepathy": True}, "magic": {}}).ask.draws == 3
+
+
+def test_a_mark_that_windows_editors_put_first_is_no_part_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "pcs.toml").write_text("[ask]\ndraws = 3\n", encoding="utf-8-sig")
+    assert read_config(None, tmp_path).ask.draws == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("[ask]\nmax_per_second = 1e-300", "must be at least 0.001"),
+        ("[ask]\ndraws = 1000000000", "must be at most 1000"),
+        ("[learn]\nmax_error = 1.5", "must be less than 1"),
+        ("[learn]\nmax_error = 0", "must be more than 0"),
+        ("[learn]\ncertainty = 1.0", "must be less than 1"),
+    ],
+)
+def test_every_bound_is_checked_where_settings_are_read(setting: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        read_config(written(tmp_path, setting), tmp_path)

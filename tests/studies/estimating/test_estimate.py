@@ -296,3 +296,7 @@ def test_gold_in_labels_is_not_changed_by_an_estimate(made: Path) -> None:
     before = read_csv(made / "labels.csv")
     estimate_run(made, EstimateQuestion())
     assert read_csv(made / "labels.csv") == before
+
+
+def test_a_single_label_may_be_asked_for_by_its_name(made: Path) -> None:
+    assert [one.name for one in estimate_run(made, EstimateQuestion(of="good")).lines] == ["good"]

@@ -232,13 +232,16 @@ def _parts(thing: object) -> Iterator[Any]:
             yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
 
 
-def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
-    """Return the calls, tokens and maximum cost of a job with an empty ledger; no model is called.
+def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf, seen: set[object] | None = None) -> Plan:
+    """Return the most calls, tokens and cost of a job with an empty ledger; no model is called.
 
-    It assumes that rewrites are as long as the text, that every relation applies, and that every rewrite passes its
-    checks. A question that two annotators share is counted twice, and a follow-up question is counted as if it were
-    always asked.
+    It assumes that rewrites are as long as the text, that every relation applies, and that every rewrite is made twice,
+    because its checks reject the first. A question that two annotators share is counted twice, and a follow-up question
+    is counted as if it were always asked. Calls in `seen`, of jobs with the same ledger, are not counted again; those
+    of this job are added.
     """
+    seen = set() if seen is None else seen
+    once = {*seen}
     sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
@@ -251,19 +254,22 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         rows += 1
         if len(first) < CHOSEN_FOR:
             first.append(item.text)
-        for annotator, model, way, relations in ways:
+        for annotator, model, way, names in ways:
             question = annotator.question(way.about(first[(rows - 1) % len(first)]), item.text, model)
             if isinstance(question, Vote):
                 continue
-            answers, tokens = relations * job.draws, expected_tokens(model, question.request)
+            calls = {(model.name, hash(question.request), name) for name in names}
+            answers, tokens = len(calls - once) * job.draws, expected_tokens(model, question.request)
+            seen |= calls
             count(model, "label", answers, tokens)
             if calls_of(kind_of(annotator.name)) > 1:
                 # the second question repeats the first one and its answer
                 repeated = tokens.input + tokens.output + FOLLOW_UP_TOKENS
                 count(model, "label", answers, Tokens(repeated, tokens.output))
         if job.rewriter is not None:
-            calls, tokens = _rewriting(job.relations, item.text)
-            count(job.rewriter, "rewrite", calls, tokens)
+            new = [one for one in job.relations if (job.rewriter.name, item.text, one.name) not in once]
+            seen |= {(job.rewriter.name, item.text, one.name) for one in new}
+            count(job.rewriter, "rewrite", *_rewriting(new, item.text))
     bills = (
         Bill(model=model, purpose=purpose, **taken, usd=price_of(model, taken["input_tokens"], taken["output_tokens"]))
         for (model, purpose), taken in sums.items()
@@ -271,19 +277,20 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     return Plan(rows=rows, models=tuple(bills))
 
 
-def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, int]]:
-    """Return every annotator as often as it asks differently, with how it asks and the number of relations for it."""
-    ways: list[tuple[QuestionForm, Counter[int]]] = []
+def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, list[str]]]:
+    """Return distinct (annotator, question) pairs, with the names of their relations."""
+    ways: list[tuple[QuestionForm, defaultdict[int, list[str]]]] = []
     for place, relation in enumerate(job.relations):
         asking = job.form(relation)
         known = next((asked for way, asked in ways if way == asking), None)
         if known is None:
-            ways.append((asking, known := Counter()))
-        known.update(job.asked_under(place))
+            ways.append((asking, known := defaultdict(list)))
+        for annotator in job.asked_under(place):
+            known[annotator].append(relation.name)
     return [
-        (way.annotators[place], job.annotators[place][1], way, times)
+        (way.annotators[place], job.annotators[place][1], way, names)
         for way, asked in ways
-        for place, times in sorted(asked.items())
+        for place, names in sorted(asked.items())
     ]
 
 

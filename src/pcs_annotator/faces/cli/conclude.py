@@ -266,7 +266,7 @@ def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Wo
         yield "next", b.strong(join(following))
 
 
-@click.command("robust")
+@click.command("robust", cls=EstimateCommand)
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")

@@ -19,7 +19,7 @@ from pcs_annotator.verbs import fit_table
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
 )
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
-@options.options_for("max_error", "certainty", "promise", "per_label", "by", "calibration", "sets")
+@options.options_for("max_error", "certainty", "promise", "per_label", "by", "calibration", "sets", "text")
 @options.labels_options("The labels, separated by commas; default: those in the votes.")
 @click.option(
     "--unknown",

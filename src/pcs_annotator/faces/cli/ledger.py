@@ -64,8 +64,9 @@ def prune(ledger: LedgerAddress, model: str | None, before: datetime | None, yes
     """Delete calls; if needed again, they have to be paid for again."""
     if model is None and before is None:
         raise click.UsageError("say which calls to delete: --model, --before or both")
-    if not yes:
-        click.confirm("Delete these calls permanently?", abort=True)
+    if not yes and not click.confirm("Delete these calls permanently?", err=True):
+        options.tell({"deleted": 0}, "nothing was deleted")
+        return
     until = before.timestamp() if before else None
     deleted = ledgers.prune_ledger(ledger, model=model, before=until, wait=wait, say=options.say)
     options.tell({"deleted": deleted}, f"{counted(deleted, 'call')} deleted")

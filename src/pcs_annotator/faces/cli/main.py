@@ -1,5 +1,6 @@
 """The `pcs` command: loads the verb, and turns every error into one clear sentence."""
 
+import io
 import logging
 import os
 import re
@@ -116,6 +117,9 @@ def pcs(context: click.Context, log_level: str | None) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # for terminals that lack letters, such as those of ASCII
     with redirect_stderr(sys.stderr):  # puts back at the end what `--log-format` replaces
         return _main(arguments)
 

@@ -109,10 +109,11 @@ def setting_option(name: str) -> Callable[[F], F]:
 def _click_type(one: Setting) -> Any:
     if get_origin(one.kind) is Literal:
         return click.Choice(get_args(one.kind))
-    if one.least is None and one.above is None:
+    low, high = (end if end is not None else other for end, other in ((one.least, one.above), (one.most, one.below)))
+    if low is None and high is None:
         return one.kind
-    bounded = click.IntRange if one.kind is int else click.FloatRange
-    return bounded(one.least) if one.above is None else bounded(one.above, min_open=True)  # type: ignore[arg-type]
+    bounded: Any = click.IntRange if one.kind is int else click.FloatRange
+    return bounded(low, high, min_open=one.above is not None, max_open=one.below is not None)
 
 
 PURPOSES = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.faces.cli import options
@@ -40,6 +41,8 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
     settled.
     """
+    if given["cascade"] and folder is None:
+        raise ConfigError("--cascade is about labelling with a fitted run: name one with --run")
     saving = options.take(Saving, dict(given))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)

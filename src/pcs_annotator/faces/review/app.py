@@ -110,7 +110,7 @@ class Pages:
         queues = self._review.trail(visit.reviewer)
         trail, name = list(queues), given.get("id", "")
         at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
-        if at >= len(trail):
+        if at >= len(trail) or not trail:
             return self._next(visit)
         before = trail[max(at, 0)]
         shown = self._review.show(before, visit.reviewer, queues[before])

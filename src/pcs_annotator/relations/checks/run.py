@@ -129,6 +129,11 @@ class CheckedRelation(MadeOf):
         """What its rewrites may do to a text."""
         return self.inner.expects
 
+    def calls(self, text: str) -> float:
+        """Return the most calls: each attempt may be judged, and a rejected one is followed by another."""
+        attempt = self.inner.calls(text) + self.judged
+        return attempt if self.inner.deterministic else 2 * attempt
+
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite if it passes; a rejected one is tried once more, with the reason in the prompt."""
         first = await self._attempt(text, context)

@@ -36,7 +36,7 @@ def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = N
         if not path.exists():
             return Config(learn=learn)
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")  # Windows editors add a mark
         data = tomllib.loads(source)
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.tables.files import expecting, read_json, set_aside
 from pcs_annotator.version import __version__
@@ -63,6 +64,11 @@ class RunFolder:
     def at(self, version: int) -> "RunFolder":
         """Return the folder as it is with a version in use."""
         return RunFolder(self.path, version)
+
+    def refuse_file(self) -> None:
+        """Raise if there is a file in the place of the folder."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ConfigError(f"{self.path} is a file: name a folder for the run with -o")
 
     @property
     def model(self) -> Path:

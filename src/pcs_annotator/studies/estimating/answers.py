@@ -46,6 +46,11 @@ class EstimateQuestion:
     pool: bool = False  # whether groups are drawn towards each other (partial pooling)
     p_adjust: str = "holm"  # how p-values are adjusted for the number of tests: `holm`, `bh` or `none`
 
+    def __post_init__(self) -> None:
+        """Take a single label as a list of it."""
+        if isinstance(self.of, str):
+            object.__setattr__(self, "of", (self.of,) if self.of else ())
+
     @property
     def columns_of_groups(self) -> Sequence[str]:
         """The columns of groups, each once."""
