@@ -133,6 +133,20 @@ def test_a_timeout_is_a_kind_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     assert "in time" in str(caught)
 
 
+def test_a_reply_that_comes_byte_by_byte_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.models.sessions.SILENT_SECONDS", 0.2)
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(200):
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
+        return response
+
+    assert type(failing(drip)) is TimedOut
+
+
 @pytest.mark.parametrize("url", ["http://no-such-host.invalid/v1", "http://127.0.0.1:1/v1"])
 def test_the_error_names_an_unreachable_url(url: str) -> None:
     model = resolve_model(f"{url}#m", {})

@@ -21,12 +21,13 @@ from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
 from pcs_annotator.models.sharing import lease, release
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, FormData
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout, FormData
 
 T = TypeVar("T")
 
 CONNECT_SECONDS = 20.0
-# The engine's deadline is much shorter; this only keeps a lone `ask` from hanging forever.
+# For a whole reply, and between two bytes of a file. The engine's deadline is much shorter; this keeps a lone `ask` from
+# hanging forever, also if a byte comes now and then.
 SILENT_SECONDS = 600.0
 KEEPALIVE_SECONDS = 60.0
 LARGE = 2**20
@@ -78,8 +79,10 @@ class Client:
         headers = self._headers if form is None else self._form_headers
         started = perf_counter()
         try:
-            async with self._session().request(
-                method, url, data=body, headers=headers, allow_redirects=False
+            session = self._session()
+            patience = session.timeout if form is None else _until_silent()
+            async with session.request(
+                method, url, data=body, headers=headers, allow_redirects=False, timeout=patience
             ) as response:
                 raw = await self._body(response)
         except (ClientError, TimeoutError, OSError) as error:
@@ -97,7 +100,10 @@ class Client:
 
         elsewhere = "Authorization" in self._headers  # the header that aiohttp keeps from other hosts
         try:
-            async with self._session().get(url, headers=self._headers, allow_redirects=elsewhere) as response:
+            patience = _until_silent()
+            async with self._session().get(
+                url, headers=self._headers, allow_redirects=elsewhere, timeout=patience
+            ) as response:
                 if response.status != 200:
                     raise refuse(HttpReply(response.status, await response.content.read(ERROR_BYTES), {}, 0.0))
                 begun = bytearray()
@@ -192,9 +198,16 @@ def _new_session(url: str) -> ClientSession:
         # The engine limits the calls in flight, so the connector sets no limit of its own.
         connector=TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=DummyCookieJar(),
-        timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
+        timeout=ClientTimeout(total=SILENT_SECONDS, sock_connect=CONNECT_SECONDS),
         proxy=_proxy(parts.scheme, parts.hostname or ""),
     )
+
+
+def _until_silent() -> ClientTimeout:
+    """Return the patience with files, which may take any time as long as more bytes come."""
+    from aiohttp import ClientTimeout
+
+    return ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS)
 
 
 def _proxy(scheme: str, hostname: str) -> str | None:

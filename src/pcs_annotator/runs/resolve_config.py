@@ -317,7 +317,7 @@ def collect_settings_of(
         draws=asked.draws,
         rewriter=rewriter,
         in_flight=asked.concurrency or MAX_IN_FLIGHT,
-        patience=Patience(deadline=asked.timeout),
+        patience=Patience(deadline=asked.timeout, max_wait=asked.max_wait),
         budget=Budget(
             usd=asked.budget_usd, usd_per_day=asked.budget_per_day_usd, calls=asked.max_calls, tokens=asked.max_tokens
         ),

@@ -113,8 +113,9 @@ class AskSettings(SettingsSection):
         ray_address: Address of the Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else one is started
             here.
         max_per_second: Maximum number of calls per second, to all models and from all workers together.
-        timeout: Seconds to wait for a server's answer before asking again; slow servers on your own machine may need
-            more. Models in this process (`embedded:`, `transformers:`) are waited for.
+        timeout: Seconds to wait for a server's answer before asking again, or longer in proportion if it may have more
+            than 2,000 tokens. Models in this process (`embedded:`, `transformers:`) are waited for.
+        max_wait: Seconds in which a server only refuses (429) before it is given up.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, earlier commands included.
         budget_per_day_usd: Maximum cost of the run folder per day, from midnight UTC, in US dollars.
         max_calls: Maximum number of calls in one command.
@@ -137,6 +138,7 @@ class AskSettings(SettingsSection):
     ray_address: str = setting("", "--ray-address ADDRESS")
     max_per_second: float | None = setting(None, "--max-per-second N", least=0.001, most=1e6)
     timeout: float = setting(60.0, above=0, most=86_400)
+    max_wait: float = setting(900.0, above=0, most=86_400)
     budget_usd: float | None = setting(None, "--budget USD", least=0)
     budget_per_day_usd: float | None = setting(None, "--budget-per-day USD", least=0)
     max_calls: int | None = setting(None, "--max-calls N", least=0)

@@ -246,6 +246,27 @@ def test_models_without_a_batch_api_are_asked_live_beside_the_others(tmp_path: P
     at_desk(tmp_path, Behaviour(), test)
 
 
+def test_a_limit_that_batches_use_up_is_not_waited_for_by_live_calls(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        async with asyncio.timeout(60):
+            votes = await desk.ask(
+                texts(60), [MODELS["openai"], f"{desk.stub.url}#other"], budget=Budget(calls=70)
+            )
+        assert desk.tally.failed["budget reached"] == (votes.codes == NOT_ASKED).sum() == 50
+
+    at_desk(tmp_path, Behaviour(latency_s=0.01), test)
+
+
+def test_a_model_that_can_never_be_asked_is_reported_before_a_batch_is_paid_for(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.stub.change(models=("gpt-4o-mini",))
+        with pytest.raises(AccessDenied, match="has no model 'other'"):
+            await desk.ask(texts(60), [MODELS["openai"], f"{desk.stub.url}#other"])
+        assert desk.records == []
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
 def test_a_wrong_key_ends_the_run_and_says_which(tmp_path: Path) -> None:
     async def test(desk: Desk) -> None:
         desk.stub.change(key="another")

@@ -666,3 +666,8 @@ def test_a_stop_does_not_wait_for_calls_that_only_pause_before_they_are_asked_ag
             assert finished
 
     asyncio.run(main())
+
+
+def test_a_call_may_take_longer_the_more_it_asks_for() -> None:
+    patience = Patience(deadline=30.0)
+    assert [patience.seconds_for(tokens) for tokens in (64, 2_000, 16_000)] == [30.0, 30.0, 240.0]

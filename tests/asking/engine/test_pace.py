@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pcs_annotator.asking.engine.pace import GONE_AFTER, NEVER_ANSWERED_AFTER, Pace
-from pcs_annotator.base.errors import Interrupted, ModelDown
+from pcs_annotator.base.errors import Interrupted, ModelDown, PcsWarning
 from pcs_annotator.core.chat import RateHint
 from tests.asking.virtual_time import run_virtually
 
@@ -242,3 +242,62 @@ def test_a_closed_pace_admits_no_call() -> None:
             await pace.enter()
 
     in_virtual_time(closed, max_in_flight=1)
+
+
+def test_a_server_that_only_refuses_is_named_after_a_minute_and_given_up_at_the_limit() -> None:
+    told: list[float] = []
+
+    async def work() -> None:
+        clock = asyncio.get_running_loop().time
+        pace = Pace(name="groq:llama", clock=clock, max_wait=300.0)
+        with pytest.warns(PcsWarning, match=r"groq:llama refuses all calls \(429\): .* given up after 300 s") as warned:
+            for _ in range(1000):
+                try:
+                    sent_at = await pace.enter()
+                except ModelDown as error:
+                    assert "only refused for 30" in str(error)
+                    assert "set max_wait higher" in str(error)
+                    break
+                pace.refused(sent_at)
+                pace.leave()
+                if len(warned) > len(told):
+                    told.append(clock())
+                await asyncio.sleep(1)
+        assert len(told) == 1
+        assert told[0] >= 60
+        assert 300 <= clock() < 320
+
+    run_virtually(work)
+
+
+def test_an_absurd_wait_is_cut_and_said_at_once_and_an_answer_ends_the_count() -> None:
+    async def work() -> None:
+        clock = asyncio.get_running_loop().time
+        pace = Pace(name="groq:llama", clock=clock, max_wait=100.0)
+        with pytest.warns(PcsWarning, match="asks to wait 99,999,999,999 s: it is asked again every 60 s"):
+            pace.refused(await pace.enter(), 99_999_999_999.0)
+        pace.leave()
+        sent_at = await pace.enter()
+        assert clock() == pytest.approx(60, abs=1)
+        pace.answered()
+        pace.leave()
+        await asyncio.sleep(90)
+        pace.refused(sent_at, 1.0)
+        pace.raise_if_closed()
+
+    run_virtually(work)
+
+
+def test_only_the_waiting_calls_of_one_owner_are_turned_away() -> None:
+    async def work(pace: Pace) -> None:
+        await pace.enter("mine")
+        waiting = {name: asyncio.create_task(pace.enter(name)) for name in ("mine", "other")}
+        await asyncio.sleep(0)
+        pace.turn_away("mine", Interrupted("stopped"))
+        pace.turn_away("mine", Interrupted("stopped"))
+        with pytest.raises(Interrupted):
+            await waiting["mine"]
+        pace.leave()
+        await waiting["other"]
+
+    in_virtual_time(work, max_in_flight=1)

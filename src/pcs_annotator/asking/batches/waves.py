@@ -57,6 +57,7 @@ async def ask_in_waves(
                 in_vain = 0 if batches.answered > before else in_vain + 1
                 _stop_if_useless(batches, in_vain)
         finally:
+            collector.hand_over()
             await batches.close()
     return replace(asker, defer=collector.recall), batches.answered
 
@@ -82,6 +83,7 @@ async def _next_wave(
     deferring = replace(asker, tally=Tally(), defer=collector.take)
     for block in in_blocks(items, BLOCK):  # votes are not needed here, so those of a block are forgotten
         await run_job(prepared, block, deferring, strategy)
+        deferring.raise_if_stopped()  # a batch must not be paid for if a model beside it can never be asked
     return collector.hand_over()
 
 

@@ -25,6 +25,7 @@ _LOG = logging.getLogger(__name__)
 Defer = Callable[["Call"], bool]  # takes a call for a batch; returns whether it did, and raises what is known of it
 
 MAX_REFUSALS = 200
+TOKENS_IN_TIME = 2_000  # a slow server writes about 33 tokens per second
 WAIT_AFTER_REFUSAL = 0.5
 
 
@@ -32,9 +33,10 @@ WAIT_AFTER_REFUSAL = 0.5
 class Patience:
     """Timeout and retries of a call."""
 
-    # Seconds for one attempt. Models in this process have none: their questions wait for each other, and asking again
-    # would only make the queue longer.
+    # Seconds for one attempt whose answer has at most `TOKENS_IN_TIME` tokens. Models in this process have none: their
+    # questions wait for each other, and asking again would only make the queue longer.
     deadline: float = 60.0
+    max_wait: float = 900.0  # seconds in which a model only refuses (429), until it is given up
     attempts: int = 8  # maximum number of attempts; those refused by a rate limit do not count
     first_wait: float = 0.5  # the longest wait before the second attempt; it doubles with every further attempt
     longest_wait: float = 30.0  # the limit of that doubling
@@ -42,6 +44,10 @@ class Patience:
     def __post_init__(self) -> None:
         if not self.deadline > 0:
             raise errors.ConfigError(f"a timeout of {self.deadline:g} seconds lets no model answer: it must be above 0")
+
+    def seconds_for(self, tokens: int) -> float:
+        """Return how long an answer of at most so many tokens may take, from sending to its last byte."""
+        return self.deadline * max(1.0, tokens / TOKENS_IN_TIME)
 
 
 @dataclass(frozen=True)
@@ -148,13 +154,21 @@ class Asker:
         self._stopped = error
         self._halted.set()
         for pace in self._paces.values():
-            pace.close(error)
+            pace.turn_away(self._halted, error)
+
+    def raise_if_stopped(self) -> None:
+        """Raise what stopped this asker, or the pace of a model, even if something else was raised where it happened."""
+        if self._stopped is not None:
+            raise self._stopped
+        for pace in self._paces.values():
+            pace.raise_if_closed()
 
     def _pace(self, name: str) -> Pace:
         if self._stopped is not None:
             raise self._stopped
         if name not in self._paces:
-            self._paces[name] = Pace(self.max_in_flight, name=name, clock=asyncio.get_running_loop().time)
+            clock = asyncio.get_running_loop().time
+            self._paces[name] = Pace(self.max_in_flight, name=name, clock=clock, max_wait=self.patience.max_wait)
         return self._paces[name]
 
     async def _until_answered(self, call: Call) -> Reply:
@@ -164,7 +178,7 @@ class Asker:
         failures = refusals = 0
         trouble: errors.RateLimited | errors.ServerTrouble
         while True:
-            sent_at = await pace.enter()
+            sent_at = await pace.enter(self._halted)
             try:
                 return await self._within_budget(call, pace)
             except (errors.AccessDenied, errors.LedgerError) as error:
@@ -176,6 +190,7 @@ class Asker:
                 raise
             except errors.RateLimited as error:
                 pace.refused(sent_at, error.retry_after)
+                pace.raise_if_closed()
                 refusals, trouble = refusals + 1, error
                 wait = self._wait_after(error.retry_after)
             except errors.TooManyFiles as error:
@@ -208,8 +223,6 @@ class Asker:
             return await self._attempt(call, pace)
         reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
-            if self._stopped is not None:
-                raise self._stopped
             return await self._attempt(call, pace)
         finally:
             self.tracker.release(reserved)
@@ -218,15 +231,16 @@ class Asker:
         name = call.model.name
         if self.limit is not None:
             await self.limit.turn()
-            if self._stopped is not None:
-                raise self._stopped
+        if self._stopped is not None:
+            raise self._stopped
+        seconds = self.patience.seconds_for(call.most.output)
         try:
             own = getattr(call.model, "in_process", False)
-            with nullcontext() if own else deadline(self.patience.deadline):
+            with nullcontext() if own else deadline(seconds):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
-            _LOG.debug("%s: no answer within %g s", name, self.patience.deadline)
-            raise errors.TimedOut(f"{name}: no answer within {self.patience.deadline:g} s") from error
+            _LOG.debug("%s: no answer within %g s", name, seconds)
+            raise errors.TimedOut(f"{name}: no answer within {seconds:g} s") from error
         except errors.ModelError as error:  # its message may have what the server said, so it is not logged
             _LOG.debug("%s: %s", name, type(error).__name__)
             raise

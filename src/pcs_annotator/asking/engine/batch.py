@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 from pcs_annotator.asking.engine.ask import Asker, Call
 from pcs_annotator.asking.engine.budget import Cost
 from pcs_annotator.asking.ledger.admin import PriceOf
-from pcs_annotator.base.errors import BudgetReached, Unanswerable
+from pcs_annotator.base.errors import Unanswerable
 from pcs_annotator.core.chat import ChatModel, Constraint, Request
 from pcs_annotator.models.batch_apis import MOST_BYTES, PRICE_SHARE, BatchApi, batch_api
 
@@ -95,9 +95,8 @@ class Collector:
             return False
         if call.key not in self._taken:
             expected, tracker = self._asker.expected(call), self._asker.tracker
-            if tracker.limited and not tracker.hold(expected):
-                tracker.check(expected)
-                raise BudgetReached("the calls that wait for a batch take what is left of the budget")
+            if tracker.limited:
+                tracker.hold_for_batch(expected)
             self._taken[call.key] = expected if tracker.limited else None
             self._write(call, api, expected.usd)
         return True
@@ -138,7 +137,7 @@ class Collector:
         """End the reservations of calls, answered or not; they may be taken again."""
         for key in keys:
             if reserved := self._taken.pop(key, None):
-                self._asker.tracker.release(reserved)
+                self._asker.tracker.release_from_batch(reserved)
 
 
 def batch_prices(prices: PriceOf) -> PriceOf:

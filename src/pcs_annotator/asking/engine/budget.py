@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerSums, PaidInRun, PriceOf, day_of
@@ -184,19 +184,39 @@ class BudgetTracker(Expenses):
         self._held_usd = 0.0
         self._held_tokens = 0
         self._held_calls = 0
+        self._held_for_batches = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     async def reserve(self, expect: Callable[[], Cost]) -> Cost:
         """Reserve what a call is expected to cost, when there is room for it, and return that.
 
-        Raises `BudgetReached` if there is no room even without the calls in flight.
+        Raises `BudgetReached` if there is no room even without the calls in flight. Calls that wait for a batch are not
+        waited for, because the batch may begin only after this call.
         """
         while not self.hold(expected := expect()):
+            if self._held_calls == self._held_for_batches:
+                self.refuse(expected)
             self.check(expected)
             settled = asyncio.get_running_loop().create_future()
             self._waiting.append(settled)
             await settled
         return expected
+
+    def hold_for_batch(self, expected: Cost) -> None:
+        """Reserve what a call costs that waits for a batch, or raise `BudgetReached`."""
+        if not self.hold(expected):
+            self.refuse(expected)
+        self._held_for_batches += 1
+
+    def release_from_batch(self, expected: Cost) -> None:
+        """Release the reservation of a call whose batch has ended."""
+        self._held_for_batches -= 1
+        self.release(expected)
+
+    def refuse(self, expected: Cost) -> NoReturn:
+        """Raise `BudgetReached` for a call that there is no room for, with the reason."""
+        self.check(expected)
+        raise BudgetReached("the calls that wait for a batch take what is left of the budget")
 
     def check(self, expected: Cost) -> None:
         """Raise BudgetReached if a call would pass the budget."""

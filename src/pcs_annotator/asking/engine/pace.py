@@ -151,8 +151,12 @@ class Pace:
         *,
         name: str = "the model",
         clock: Callable[[], float] = time.monotonic,
+        max_wait: float = math.inf,
     ) -> None:
         self.name = name
+        self._max_wait = max_wait
+        self._only_refused_since: float | None = None
+        self._said_refused = False
         self.max_in_flight = max_in_flight
         self.in_flight = 0
         self._clock = clock
@@ -162,7 +166,7 @@ class Pace:
         self._window = max_in_flight if max_in_flight > MAX_IN_FLIGHT else min(max_in_flight, FIRST_WINDOW)
         self._window_at_round_start = self._window
         self._round_at = 0.0
-        self._waiting: deque[asyncio.Future[float]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[float], object]] = deque()  # tickets, and whose they are
         self._timer: asyncio.TimerHandle | None = None
         self._ever_answered = False
         self._failures_in_a_row = 0
@@ -170,14 +174,13 @@ class Pace:
         self._closed: PcsError | None = None
         self._crowded_at = -math.inf
 
-    async def enter(self) -> float:
+    async def enter(self, owner: object = None) -> float:
         """Wait until a call may be sent; return the time of sending, which `refused` takes."""
-        if self._closed is not None:
-            raise self._closed
+        self.raise_if_closed()
         if not self._waiting and self._delay() <= 0:
             return self._admit()
         ticket: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        self._waiting.append(ticket)
+        self._waiting.append((ticket, owner))
         self._wake()
         try:
             return await ticket
@@ -196,6 +199,7 @@ class Pace:
         """Record an answer."""
         now = self._clock()
         self._ever_answered = True
+        self._only_refused_since = None
         self._failures_in_a_row = 0
         self._trouble *= 0.95
         self._rate.answered(now)
@@ -212,6 +216,17 @@ class Pace:
         """Record a 429."""
         now = self._clock()
         self._pause(now, self._rate.refused(sent_at, now, self.in_flight, retry_after))
+        since = self._only_refused_since = sent_at if self._only_refused_since is None else self._only_refused_since
+        if now - since >= self._max_wait:
+            remedy = "run again to continue, or set max_wait higher"
+            self.close(ModelDown(f"{self.name} has only refused for {now - since:,.0f} s (429): {remedy}"))
+        elif not self._said_refused and max(now - since, retry_after or 0.0) >= LONGEST_PAUSE:
+            self._said_refused = True
+            asked = f", and asks to wait {retry_after:,.0f} s" if retry_after else ""
+            warn_user(
+                f"{self.name} refuses all calls (429){asked}: it is asked again every {LONGEST_PAUSE:g} s or sooner, and "
+                f"given up after {self._max_wait:,.0f} s without an answer (max_wait)"
+            )
 
     def crowded(self, sent_at: float) -> None:
         """Record that this process may open no more connections: from now on, half as many calls at once."""
@@ -244,9 +259,20 @@ class Pace:
     def close(self, error: PcsError) -> None:
         """Raise this error for all waiting and all later calls."""
         self._closed = error
-        while self._waiting:
-            ticket = self._waiting.popleft()
+        for ticket, _ in self._waiting:
             if not ticket.done():
+                ticket.set_exception(error)
+        self._waiting.clear()
+
+    def raise_if_closed(self) -> None:
+        """Raise the error that no call gets past."""
+        if self._closed is not None:
+            raise self._closed
+
+    def turn_away(self, owner: object, error: PcsError) -> None:
+        """Raise this error for the waiting calls of one owner; those of others go on."""
+        for ticket, whose in self._waiting:
+            if whose is owner and not ticket.done():
                 ticket.set_exception(error)
 
     def _pause(self, now: float, seconds: float) -> None:
@@ -267,12 +293,12 @@ class Pace:
 
     def _wake(self) -> None:
         while self._waiting:
-            if self._waiting[0].done():
-                self._waiting.popleft()  # cancelled while waiting
+            if self._waiting[0][0].done():
+                self._waiting.popleft()  # cancelled or turned away while waiting
                 continue
             delay = self._delay()
             if delay <= 0:
-                self._waiting.popleft().set_result(self._admit())
+                self._waiting.popleft()[0].set_result(self._admit())
                 continue
             if delay < math.inf and self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
