@@ -13,7 +13,6 @@ from pcs_annotator.judging.promising.certificate import (
     Fingerprint,
     audit,
     certify,
-    draw_rows,
     fingerprint,
     in_force,
     no_promise,
@@ -181,19 +180,6 @@ def test_a_certificate_is_void_and_says_why_when_votes_gold_or_version_changed(
     assert void.audit is None
     assert (void.promise, void.gold_rows, void.fingerprint) == (PROMISE, 50, NOW)
     assert not void.accepts(np.array([1.0]), np.array([0]), LABELS).any()
-
-
-def test_an_audit_is_drawn_from_accepted_rows_only() -> None:
-    taken = np.arange(100) % 3 == 0
-    drawn = draw_rows(taken, 10, seed=1)
-    assert len(drawn) == len(set(drawn.tolist())) == 10
-    assert taken[drawn].all()
-    assert drawn.tolist() == sorted(drawn.tolist())
-    assert drawn.tolist() != draw_rows(taken, 10, seed=2).tolist()
-
-
-def test_an_audit_takes_all_when_few_were_accepted() -> None:
-    assert draw_rows(np.array([True, False, True]), 10, seed=0).tolist() == [0, 2]
 
 
 VOTES = Votes(

@@ -12,7 +12,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
