@@ -119,7 +119,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         try:
             assert known is not None  # the run itself could be learned from
             held_out = known.held_out[evidence.sample.rows]
-            used = replace(evidence, expected=known.fitted, held_out=held_out, said=known.said)
+            used = replace(evidence, expected=known.held_out, held_out=held_out, said=known.said)
             answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1
