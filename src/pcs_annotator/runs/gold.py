@@ -98,12 +98,15 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
         labels[row] = label
     in_review = np.isin(rows, [*verdicts.at_random])
     to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
-    label_copies(labels, [item.text for item in items], to_label)
+    copies = label_copies(labels, [item.text for item in items], to_label)
     known = np.array([label is not None for label in labels], dtype=np.bool_)
     judged = known | in_data | later | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
     judged[[row for row, one in verdicts.by_row.items() if one.label and not one.looked_at]] = False  # proves nothing
     sampled |= drawn & later & ~known
     sampled |= in_review | reached_at_random(items, draws, judged, sampled)
+    for row in copies:
+        if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
+            labels[row], known[row], judged[row] = None, False, False
     found = Gold(tuple(labels), sampled & known, assumed & known & ~in_review, sampled & judged & ~known, verdicts)
     return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
 
