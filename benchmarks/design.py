@@ -26,7 +26,7 @@ from pcs_annotator.estimating.sampling import Foretold, Sample
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds
 from pcs_annotator.judging.promising.whole_table import share_rows
 from pcs_annotator.judging.weighing.label_shape import ONE
-from pcs_annotator.runs.learn import Expected, expected_labels
+from pcs_annotator.runs.expected_labels import Expected, expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import shares

@@ -26,7 +26,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
-from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 
 DELTA, OURS = 0.1, 0.05  # as pcs finish does, half of it: confidences are learned from the same gold rows

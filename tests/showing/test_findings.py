@@ -197,7 +197,7 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
         rows=50,
         gold_rows=50,
         accepted={"error-among-accepted": 0, "false-discoveries": 20},
-        by_people=40,
+        to_finish=20,
         merge=("bad", "poor"),
         confused=9,
         accepted_merged=25,
@@ -207,7 +207,7 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
     facts = replace(facts, learned=replace(facts.learned, alternatives=everything, figures=figures))
     lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
     assert lines == [
-        "40 of 100 rows by people leave at most 5 % of all wrong: pcs finish RUN --max-error 0.05",
+        "20 more rows labelled by people leave at most 5 % of all rows wrong: pcs finish RUN --max-error 0.05",
         "25 of 50 rows with one label for 'bad' and 'poor' (confused 9 times): pcs run DATA --labels … again",
         "45 of 50 rows have a set of two labels at most, the right one among them for 93 % of such gold rows: "
         "pcs fit RUN --sets",
@@ -234,7 +234,7 @@ def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
 
 def test_nothing_is_said_to_help_if_nothing_does_or_if_labels_are_accepted() -> None:
     facts = facts_of(mixed(60, 40), mixed(30, 20))
-    nothing = Alternatives(50, 50, {"error-among-accepted": 0, "false-discoveries": 0}, by_people=100)
+    nothing = Alternatives(50, 50, {"error-among-accepted": 0, "false-discoveries": 0}, to_finish=50)
     unclear = method("zero-shot a", 0.7, behind=Interval(-0.2, 0.01))
     none = promising(facts, 0, why_not="few")
     learned = replace(none.learned, alternatives=nothing, figures=[method("lr", 0.6), unclear])

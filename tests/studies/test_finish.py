@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -8,33 +7,23 @@ import pytest
 from click.testing import CliRunner
 
 import pcs_annotator
-from pcs_annotator import ABSTAINED
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, Query, ReviewOptions
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.studies.finish import Expense, Terms, finish
+from pcs_annotator.studies.estimating.gold import GoldGoal, plan_gold
+from pcs_annotator.studies.finish import Terms, finish
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.run import run
 from tests.runs.test_kinds import STEPS, one_step_off, texts
 from tests.simulated import (
-    MODELS,
     copy_run,
     move_run,
     read_csv,
-    simulated_config,
-    simulated_models,
     truth_of,
     write_csv,
-    write_texts,
 )
-
-LARGE, MIDDLE, SMALL = MODELS
-CHEAP = Expense(expert=LARGE, price=0.01, person_price=1.0)
 
 
 @pytest.fixture
@@ -66,89 +55,13 @@ def test_people_label_the_rest_and_the_whole_table_keeps_the_promise(folder: Pat
     assert wrong_in(last.out) <= 7
     written = [row["labelled_by"] for row in read_csv(last.out)]
     assert {*written} == {"machine", "person"}
-    assert written.count("person") == last.by_people == first.by_people == 150 + first.left
+    assert written.count("person") == last.labelled == 150 + first.left
     again = finish(folder, 0.03, again=True)  # uses fewer errors, and more gold
     assert again.gold_rows == 150
 
 
 def test_a_stricter_promise_takes_more_rows(folder: Path) -> None:
-    assert finish(folder, 0.03).by_people > finish(folder, 0.2).by_people
-
-
-def test_a_model_of_the_run_may_be_the_expert(folder: Path) -> None:
-    without = finish(folder, 0.1, expense=Expense(person_price=1.0))
-    found = finish(folder, 0.1, expense=CHEAP)
-    assert found.by_expert > 0
-    assert found.to_ask == 0  # it was asked about all rows
-    assert found.left < found.cost < found.left + 0.01 * 260
-    assert without.cost == without.left
-    if found.left:
-        label_by_hand(folder)
-        found = finish(folder, 0.1, expense=CHEAP)
-    assert found.out is not None
-    assert wrong_in(found.out) <= 26
-    assert LARGE in {row["labelled_by"] for row in read_csv(found.out)}
-
-
-@pytest.mark.system
-def test_the_run_of_another_model_may_be_the_expert_and_is_asked_about_doubtful_rows_only(
-    folder: Path, tmp_path: Path
-) -> None:
-    def ask(rows: list[int]) -> str:
-        data = write_texts(tmp_path / "some.csv", rows)
-        with simulated_models():
-            config = simulated_config(models=("simulated:dear@97",))
-            run(RunRequest(data=data, folder=tmp_path / "expert", config=config))
-        return str(tmp_path / "expert")
-
-    dear = Expense(expert=ask([*range(100)]), price=0.01, person_price=1.0)
-    with pytest.raises(
-        GoldError, match=r"50 of 150 random gold rows have no answer of .*expert: ask it about .*to_ask"
-    ):
-        finish(folder, 0.05, expense=dear)
-    assert len(read_csv(folder / "to_ask.csv")) == 50
-    ask([*range(150)])
-    first = finish(folder, 0.05, expense=dear)
-    assert first.out is None
-    waiting = [int(row["id"][1:]) for row in read_csv(folder / "to_ask.csv")]
-    assert len(waiting) == first.to_ask > 0
-    assert min(waiting) >= 150
-    ask([*range(150), *waiting])
-    second = finish(folder, 0.05, expense=dear)
-    assert second.to_ask == 0
-    assert second.by_expert == first.by_expert
-    if second.left:
-        label_by_hand(folder)
-        second = finish(folder, 0.05, expense=dear)
-    assert second.out is not None
-    assert wrong_in(second.out) <= 13
-
-
-@pytest.mark.parametrize(
-    ("expense", "why"),
-    [
-        (Expense(price=-1.0), "prices cannot be negative"),
-        (Expense(person_price=-1.0), "prices cannot be negative"),
-        (Expense(expert=LARGE), "an expert costs less"),
-        (CHEAP._replace(price=2.0), "an expert costs less"),
-        (
-            CHEAP._replace(expert="gpt"),
-            r"--expert gpt: name one of several models of this run \(simulated:large@85, .*\), or",
-        ),
-    ],
-)
-def test_what_cannot_be_an_expert_says_why(folder: Path, expense: Expense, why: str) -> None:
-    with pytest.raises(ConfigError, match=why):
-        finish(folder, 0.1, expense=expense)
-
-
-@pytest.mark.system
-def test_the_only_model_cannot_be_its_own_expert(tmp_path: Path) -> None:
-    data = write_texts(tmp_path / "data.csv", range(30), 20)
-    with simulated_models():
-        run(RunRequest(data=data, folder=tmp_path / "run", config=simulated_config(models=(LARGE,))))
-    with pytest.raises(ConfigError, match="name one of several models of this run"):
-        finish(tmp_path / "run", 0.1, expense=CHEAP)
+    assert finish(folder, 0.03).left > finish(folder, 0.2).left
 
 
 @pytest.mark.system
@@ -173,20 +86,6 @@ def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_pa
         finish(folder, 1.5)
 
 
-def test_the_command(folder: Path) -> None:
-    asked = ["finish", str(folder), "--max-error", ".03"]
-    shown = CliRunner().invoke(pcs, asked)
-    assert shown.exit_code == 0, shown.output
-    assert "at most 3 % of all labels are wrong, in 260 rows, with 90 % certainty" in " ".join(shown.output.split())
-    found = json.loads(CliRunner().invoke(pcs, [*asked, "--json"]).output)
-    assert found["left"] > 0
-    assert found["hours"] == pytest.approx(found["left"] / 360)
-    slow = json.loads(CliRunner().invoke(pcs, [*asked, "--seconds-per-row", "36", "--json"]).output)
-    assert slow["hours"] == pytest.approx(found["left"] / 100)
-    prices = ["--expert", LARGE, "--price", ".01", "--person-price", "1"]
-    assert "for expert and people" in CliRunner().invoke(pcs, [*asked, *prices]).output
-
-
 def test_hours_follow_the_pace_of_the_review(folder: Path) -> None:
     with Review.open(folder) as review:
         for seconds in (30.0, 50.0, 9000.0, None):
@@ -204,21 +103,6 @@ def test_hours_follow_the_pace_of_the_review(folder: Path) -> None:
                 )
             )
     assert finish(folder, 0.1).seconds == 40.0
-
-
-def test_people_label_what_the_expert_could_not(folder: Path) -> None:
-    found = finish(folder, 0.1, expense=CHEAP)
-    votes = Run.open(folder).votes
-    plan = json.loads((folder / "finish.json").read_text())
-    silent = next(name for name in plan["by_expert"] if int(name[1:]) >= 150)
-    codes = votes.codes.copy()
-    codes[votes.ids.index(silent), votes.annotators.index(LARGE)] = ABSTAINED
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "votes", replace(votes, codes=codes))
-        again = finish(folder, 0.1, expense=CHEAP)
-    assert again.by_people == found.by_people + 1
-    assert again.left == found.left + 1
-    assert silent in {row["id"] for row in read_csv(folder / "to_label.csv")}
 
 
 def judge_next(review: Review, queue: Queue) -> str | None:
@@ -256,7 +140,7 @@ def test_the_rows_are_a_queue_of_the_review_and_its_end_gives_the_certificate(fo
     proof = json.loads(last.certificate.read_text())
     assert proof["goal"] == "at most 3 % of all labels are wrong"
     assert proof["blake2b"] == blake2b(last.out.read_bytes()).hexdigest()
-    assert (proof["gold_rows"], proof["by_people"], proof["errors"]) == (150, last.by_people, last.errors)
+    assert (proof["gold_rows"], proof["labelled"], proof["errors"]) == (150, last.labelled, last.errors)
     said = CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03"]).output
     assert last.certificate.name in "".join(said.split())  # a long path may be broken anywhere
 
@@ -280,6 +164,24 @@ def test_what_is_accepted_in_bulk_is_still_to_do_and_other_rows_are_not_of_the_q
     assert finish(folder, 0.03).left == first.left - 1
 
 
+def test_a_distance_needs_labels_that_have_an_order(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="--error distance: these labels have no order"):
+        finish(folder, 0.05, Terms(error="distance"))
+
+
+def test_the_command(folder: Path) -> None:
+    asked = ["finish", str(folder), "--max-error", ".03"]
+    shown = CliRunner().invoke(pcs, asked)
+    assert shown.exit_code == 0, shown.output
+    assert "at most 3 % of all labels are wrong, in 260 rows, with 90 % certainty" in " ".join(shown.output.split())
+    assert "more rows to label; 150 rows of 260 (58 %) have a person's label already" in " ".join(shown.output.split())
+    found = json.loads(CliRunner().invoke(pcs, [*asked, "--json"]).output)
+    assert found["left"] > 0
+    assert found["hours"] == pytest.approx(found["left"] / 360)
+    slow = json.loads(CliRunner().invoke(pcs, [*asked, "--seconds-per-row", "36", "--json"]).output)
+    assert slow["hours"] == pytest.approx(found["left"] / 100)
+
+
 @pytest.mark.system
 def test_on_a_scale_the_mean_distance_may_be_promised_and_takes_fewer_rows(tmp_path: Path) -> None:
     data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
@@ -289,13 +191,34 @@ def test_on_a_scale_the_mean_distance_may_be_promised_and_takes_fewer_rows(tmp_p
     strict, mean = finish(made, 0.05), finish(made, 0.05, Terms(error="distance"))
     assert mean.goal == "labels are off by at most 5 % of the scale on average"
     assert mean.left < strict.left
-    expert = Run.open(made).votes.annotators[0]
-    helped = finish(made, 0.03, Terms(error="distance"), Expense(expert, 0.01, 1.0))
-    assert helped.by_expert > 0
     asked = ["finish", str(made), "--max-error", ".05", "--error", "distance"]
     assert "off by at most 5 % of the scale" in CliRunner().invoke(pcs, asked).output
 
 
-def test_a_distance_needs_labels_that_have_an_order(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="--error distance: these labels have no order"):
-        finish(folder, 0.05, Terms(error="distance"))
+def test_labels_that_were_filled_in_to_the_table_are_read_by_the_next_call(folder: Path) -> None:
+    first = finish(folder, 0.03)
+    filled = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(folder / "to_label.csv")]
+    write_csv(
+        folder / "to_label.csv", [{**row, "gold": row["gold"] if place < 5 else ""} for place, row in enumerate(filled)]
+    )
+    second = finish(folder, 0.03)
+    assert second.left == first.left - 5
+    assert len(read_csv(folder / "to_label.csv")) == second.left
+    write_csv(folder / "to_label.csv", filled[5:])
+    last = finish(folder, 0.03)
+    assert last.out is not None
+    assert wrong_in(last.out) <= 7
+    assert not [*folder.glob("to_label.*.csv")]
+
+
+def test_a_run_foretells_how_many_more_rows_people_label_and_the_command_and_its_queue_say_the_same(
+    folder: Path,
+) -> None:
+    learned = fit_run(folder, {"max_error": 0.03}).learned
+    assert learned.alternatives is not None
+    planned = plan_gold(folder, GoldGoal(goal="finish", max_error=0.03))
+    found = finish(folder, 0.03)
+    assert found.left > 0
+    assert learned.alternatives.to_finish == planned.now == found.left == len(read_csv(folder / "to_label.csv"))
+    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+        assert review.progress("Ann").queues["finish"].left == found.left

@@ -54,4 +54,6 @@ def _same_texts(texts: tuple[str, ...]) -> Integers:
 
 def with_copies(same: Integers, rows: Mask) -> Mask:
     """Return these rows and all copies of their texts."""
-    return np.isin(same, same[rows])
+    found = np.zeros(int(same.max(initial=-1)) + 1, dtype=np.bool_)
+    found[same[rows]] = True
+    return found[same]

@@ -22,10 +22,8 @@ from pcs_annotator.judging.promising.acceptance import (
     PromiseKind,
     accepted,
     find_thresholds,
-    next_level,
 )
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
-from pcs_annotator.judging.promising.whole_table import share_rows
 
 
 class Alternatives(NamedTuple):
@@ -34,7 +32,7 @@ class Alternatives(NamedTuple):
     rows: int
     gold_rows: int
     accepted: Mapping[PromiseKind, int]  # kind of promise → rows that it would accept
-    by_people: int  # of gold rows and others, those that people must label for a promise about the whole table
+    to_finish: int = 0  # texts that people must still label for a promise about the whole table
     merge: Sequence[str] = ()  # the two labels that are confused most often; empty if none, or with two or very many
     confused: int = 0  # gold rows with one of them that got the other
     accepted_merged: int = 0  # rows that the promise would accept if they were one label
@@ -75,10 +73,8 @@ def alternatives(gold: Trial, others: Trial, promise: Promise, spent: float = 0.
     kinds = [kind for kind in get_args(PromiseKind) if shape.ordered or kind != "off-by-more-than-one"]
     judged, table = gold._replace(near=False).judged, _table(others, near=False)
     rows, known = len(table.best), len(judged.right)
-    wrong, sure = np.append(~judged.right, np.zeros(rows, dtype=np.bool_)), np.append(judged.confidence, table[0])
-    shared = share_rows(sure, np.arange(len(sure)) < known, wrong, promise.max_error, next_level(promise.delta, 0.0))
     accepts = {kind: _accepted(gold, others, replace(promise, kind=kind), spent) for kind in kinds}
-    found = Alternatives(rows, known, accepts, len(shared.by_people))
+    found = Alternatives(rows, known, accepts)
     plain = shape.kind == "one" and 2 < len(gold.labels) <= MANY_LABELS
     return _coarser(found, gold, others, promise, spent) if plain else found
 

@@ -174,7 +174,8 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         times = np.where(model.unlabelled(shown), 0, drawn).astype(np.intp)
         tested = times[positions_of(rows.ids, votes.ids, "item")] > 0
         trial = trial and trial._replace(near=how.promise.near, at_random=tested)
-        table_of = partial(_table, model, shown, judged, gold, how.promise, copies)
+        others = np.repeat(np.flatnonzero(~labelled), 1 if copies is None else copies[~labelled])
+        table_of = partial(_table, model, shown, judged, others, how.promise)
         certificate = _certificate(trial, (rows, truth), (shown, judged.probabilities, times), how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
         groups = profiles(shown, judged.scores, judged.best, promised)
@@ -256,19 +257,11 @@ def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, 
 
 
 def _table(  # what is known about the rows, one argument each
-    model: Model,
-    votes: Votes,
-    judged: Verdicts,
-    gold: Codes,
-    promise: Promise,
-    copies: Integers | None,
-    names: Sequence[str],
+    model: Model, votes: Votes, judged: Verdicts, others: Integers, promise: Promise, names: Sequence[str]
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
-    others = np.flatnonzero(gold == UNLABELLED)
     if promise.tested or judged.confidence is None or not len(others):
         return None
-    others = others if copies is None else np.repeat(others, copies[others])
     sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
     if promise.by:
         return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)

@@ -16,6 +16,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn
@@ -116,6 +117,7 @@ class Queues:
         """Go on with what a new model says."""
         self.rows = rows
         self._no_gold = rows.gold == UNLABELLED
+        self._same = same_texts(rows.run.texts)
         self._own = np.ones(len(rows), dtype=np.bool_)  # which rows did not come as a stream
         self._own[rows.streamed] = False
         accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold & self._own).tolist()
@@ -238,7 +240,8 @@ class Queues:
         done, seen, sequence = self.state.coders > 0, self.state.looked_at, self.sequence
         unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
         streamed = self.rows.streamed
-        finished = int((~self._no_gold | seen & (self.state.decided != UNLABELLED))[self.finishing].sum())
+        to_finish = len(np.unique(self._same[self.finishing]))
+        unfinished = len(np.unique(self._same[self.finishing & ~self._settled]))
         open_rows = int((self._to_review & ~done).sum())
         to_learn[self._places("learn")] = True
         settled = sum(
@@ -249,10 +252,16 @@ class Queues:
             "learn": QueueProgress(int(seen[self._places("learn")].sum()), int((unseen & to_learn).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), open_rows),
-            "finish": QueueProgress(finished, int(self.finishing.sum()) - finished),
+            "finish": QueueProgress(to_finish - unfinished, unfinished),
             "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
             "stream": QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum())),
         }
+
+    @property
+    def _settled(self) -> Mask:
+        """Which rows have a text that people have labelled, in this row or another."""
+        labelled = ~self._no_gold | (self.state.looked_at & (self.state.decided != UNLABELLED))
+        return with_copies(self._same, labelled)
 
     def _places(self, queue: Queue) -> Integers:
         return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
@@ -275,6 +284,7 @@ class Queues:
         needed = (state.coders < self.wanted) & ~state.by(reviewer)
         if queue in (*SEQUENCE, "finish"):
             needed |= (state.coders > 0) & ~state.looked_at
+            needed &= (state.coders > 0) | ~self._settled  # the label of a text is that of its copies
         return np.asarray(needed & self._no_gold & (self.finishing if queue == "finish" else True))
 
 

@@ -58,15 +58,17 @@ def walk(items: Sequence[Item], labels: Sequence[str | None], outside: Mask, tex
     return found
 
 
-def label_copies(labels: list[str | None], texts: Sequence[str], drawn: Iterable[int]) -> None:
-    """Give drawn rows without a label of their own that of their text."""
+def label_copies(labels: list[str | None], texts: Sequence[str], drawn: Iterable[int]) -> list[int]:
+    """Give drawn rows without a label of their own that of their text, and return which rows these are."""
     waiting = [row for row in drawn if labels[row] is None]
     if not waiting:
-        return
+        return []
     same = same_texts(texts).tolist()
     known = {same[row]: labels[row] for row in reversed(range(len(labels))) if labels[row]}
-    for row in waiting:
-        labels[row] = known.get(same[row])
+    found = [row for row in waiting if same[row] in known]
+    for row in found:
+        labels[row] = known[same[row]]
+    return found
 
 
 def reached_at_random(items: Sequence[Item], draws: Draws, judged: Mask, sampled: Mask) -> Mask:

@@ -4,7 +4,7 @@
 `pcs review` draw one row at a time and keep their own record, see `reviewing/draws.py`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -86,8 +86,9 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
 
     Returns how many were written; without any, there is no such file.
     """
-    known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
-    _keep_filled(folder.to_label, known)
+    if unread(folder.to_label, items, gold):
+        kept = set_aside(folder.to_label)
+        warn_user(f"{folder.to_label.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
     before = human_files.read_drawn(folder.drawn)
     merged = dict.fromkeys([*before, *rows])
     if len(merged) > len(before) or not folder.drawn.exists():  # without rows, too: such notes are known to be kept
@@ -96,7 +97,7 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
     first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
-    shown = list(first.values())[::-1]
+    shown = [one for one in rows if first.get(same[one.id]) is one]
     if shown:
         human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
     else:
@@ -104,17 +105,14 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     return len(shown)
 
 
-def _keep_filled(path: Path, known: Collection[tuple[str, str | None]]) -> None:
-    """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
+def unread(path: Path, items: Sequence[Item], gold: Gold) -> bool:
+    """Return whether a person filled in something in a table to label that is not known yet."""
+    known = {(cell_key(item.id), cell_key(label)) for item, label in zip(items, gold.labels, strict=True) if label}
     try:
-        keys = {(cell_key(name), cell_key(value)) for name, value in known if value}
-        rows = human_files.filled_rows(path, "gold")
-        filled = [row for row in rows if (cell_key(row[0]), cell_key(row[1])) not in keys]
+        filled = human_files.filled_rows(path, "gold")
     except TableError:  # then a person changed it
-        filled = [("", "")]
-    if filled:
-        kept = set_aside(path)
-        warn_user(f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
+        return True
+    return any((cell_key(name), cell_key(label)) not in known for name, label in filled)
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:

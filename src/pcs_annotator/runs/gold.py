@@ -83,11 +83,12 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     """
     items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
     sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    draws, coded = draws_by_row(folder, items), _coded_by_somebody(folder, dataset)
+    draws, in_data, later = draws_by_row(folder, items), _coded_in_data(dataset), _coded_later(folder, items)
     with_data = np.array([row not in draws for row in rows], dtype=np.bool_)
+    drawn = np.array([only_at_random(draws.get(row, ())) for row in rows], dtype=np.bool_)
     for row, label in enumerate(labels):
-        if label is not None:
-            sampled[row], assumed[row] = with_data[row] or only_at_random(draws[row]), with_data[row]
+        if label is not None or in_data[row]:
+            sampled[row], assumed[row] = with_data[row] or drawn[row], with_data[row]
     for row, one in labels_by_people(folder, items).items():
         if labels[row] is None or one.kind != "by a person":
             sampled[row], assumed[row] = one.kind == "at random", False
@@ -96,25 +97,31 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     for row, label in verdicts.gold.items():
         labels[row] = label
     in_review = np.isin(rows, [*verdicts.at_random])
-    label_copies(
-        labels, [item.text for item in items], {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
-    )
+    to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
+    copies = label_copies(labels, [item.text for item in items], to_label)
     known = np.array([label is not None for label in labels], dtype=np.bool_)
-    judged = known | coded | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
-    sampled = in_review | (with_data & coded) | (sampled & known) | reached_at_random(items, draws, judged, sampled)
-    found = Gold(tuple(labels), sampled & known, assumed & ~in_review, sampled & judged & ~known, verdicts)
+    judged = known | in_data | later | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
+    judged[[row for row, one in verdicts.by_row.items() if one.label and not one.looked_at]] = False  # proves nothing
+    sampled |= drawn & later & ~known
+    sampled |= in_review | reached_at_random(items, draws, judged, sampled)
+    for row in copies:
+        if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
+            labels[row], known[row], judged[row] = None, False, False
+    found = Gold(tuple(labels), sampled & known, assumed & known & ~in_review, sampled & judged & ~known, verdicts)
     return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
 
 
-def _coded_by_somebody(folder: RunFolder | None, dataset: Dataset) -> Mask:
-    """Return which rows at least one of several people labelled, in the data or in later files."""
-    found = np.zeros(len(dataset.items), dtype=np.bool_)
-    for column in coder_labels(dataset).values():
-        found |= np.array([bool(label) for label in column], dtype=np.bool_)
-    later = _later_coders(folder) if folder else []
-    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(dataset.items)} if later else {}
-    found[[places[one.id, one.text_hash] for one in later if (one.id, one.text_hash) in places]] = True
-    return found
+def _coded_in_data(dataset: Dataset) -> Mask:
+    """Return which rows of the data at least one of several people labelled."""
+    columns = [[bool(label) for label in column] for column in coder_labels(dataset).values()]
+    return np.any(columns, axis=0) if columns else np.zeros(len(dataset.items), dtype=np.bool_)
+
+
+def _coded_later(folder: RunFolder | None, items: Sequence[Item]) -> Mask:
+    """Return which rows at least one of several people labelled in files that came after the run."""
+    coded = {(one.id, one.text_hash) for one in _later_coders(folder)} if folder else set()
+    rows = [bool(coded) and (item.id, text_hash(item.text)) in coded for item in items]
+    return np.array(rows, dtype=np.bool_)
 
 
 def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:

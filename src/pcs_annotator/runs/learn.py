@@ -9,14 +9,14 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
-from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
+from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.alternatives import Alternatives, other_promises
 from pcs_annotator.judging.evaluation.agreement import (
@@ -34,7 +34,7 @@ from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.acceptance import Promise, next_level
 from pcs_annotator.judging.promising.drift import Drift, drift, drift_by_group, profile, profiles
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -43,6 +43,7 @@ from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import Goal, TableGold, held_out_rows, share_table
 from pcs_annotator.version import __version__
 
 NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off"
@@ -188,11 +189,29 @@ def learn(
             trial=trial,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
-            alternatives=other_promises(votes, codes, once.distinct, at_random, model, trial),
+            alternatives=_alternatives(votes, codes, once, known, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
+
+
+def _alternatives(
+    votes: Votes, codes: Codes, once: Once, known: KnownRows, model: Model, trial: Trial | None
+) -> Alternatives | None:
+    """Return what else could be promised, and what a promise about the whole table would leave to people."""
+    labelled, fitted = codes != UNLABELLED, model.judged(votes).probabilities
+    at_random = labelled if known.random_sample is None else labelled & known.random_sample
+    found = other_promises(votes, codes, once.distinct, at_random & once.distinct, model, trial)
+    if found is None or fitted is None or trial is None or model.certificate is None:
+        return found
+    sample = at_random if known.undecided is None else at_random | known.undecided
+    same = np.arange(len(votes)) if known.texts is None else same_texts(known.texts)
+    promise = model.certificate.promise
+    goal = Goal(promise.max_error, next_level(promise.delta, 0.0), "near" if promise.near else "wrong")
+    gold = TableGold(codes, sample, same)
+    shared = share_table(known.shape, votes, held_out_rows(fitted, votes, trial, same), gold, goal)
+    return found._replace(to_finish=shared.texts_left)
 
 
 def _agreement(
@@ -295,45 +314,6 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
         remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
         warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
     return found
-
-
-class Expected(NamedTuple):
-    """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row's text.
-
-    They differ for gold rows and their copies only. `said` is the label of every row, `UNLABELLED` where it has none.
-    """
-
-    fitted: Floats
-    held_out: Floats
-    said: Codes
-
-
-def expected_labels(
-    votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape
-) -> Expected | None:
-    """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
-
-    A copy of a text has the probabilities of the row that counts.
-    """
-    if (codes == UNLABELLED).all():
-        return None
-    once = counted_once(votes, codes, texts)
-    with one_thread():
-        # nothing but probabilities is wanted
-        plain = replace(settings, max_error=None, resamples=0)
-        how = learning_of(plain, shape=shape if shape.kind == "number" else ONE)
-        model, trial = fit_model(votes, codes, how, distinct=once.distinct)
-    fitted = model.judged(votes).probabilities
-    if trial is None or fitted is None:
-        return None
-    same, columns = same_texts(texts), positions_of(votes.labels, trial.labels, "label")
-    unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))
-    held_out = fitted.copy()
-    for row, text in enumerate(same.tolist()):
-        if text in unseen:  # copies that contradict each other have no fit of their own
-            held_out[row] = unseen[text][columns]
-    said = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
-    return Expected(fitted, held_out, said)
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:

@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
@@ -278,7 +279,7 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
 
 def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Iterator[tuple[float, str]]:
     """Yield what would help, each with the share of rows that nobody would have to check; 0 if that is unknown."""
-    promise, rows, whole = certificate.promise, found.rows, found.rows + found.gold_rows
+    promise, rows = certificate.promise, found.rows
     limit, most = percent(promise.max_error), f"--max-error {promise.max_error:g}"
     now, average, merged = found.accepted[promise.kind], found.accepted["false-discoveries"], found.accepted_merged
     if average > now:
@@ -290,9 +291,9 @@ def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Itera
     if found.in_sets and facts.learned.model.sets is None:
         said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
         yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
-    if found.by_people < whole:
-        said = f"{found.by_people:,} of {whole:,} rows by people leave at most {limit} of all wrong"
-        yield 1 - found.by_people / whole, f"{said}: pcs finish RUN {most}"
+    if found.to_finish < rows:
+        said = f"{counted(found.to_finish, 'more row')} labelled by people leave at most {limit} of all rows wrong"
+        yield 1 - found.to_finish / rows, f"{said}: pcs finish RUN {most}"
     if certificate.rows_needed is not None:
         more = certificate.rows_needed.likely - certificate.gold_rows
         said = f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"

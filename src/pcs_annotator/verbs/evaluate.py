@@ -37,9 +37,10 @@ from pcs_annotator.judging.metrics.agreement import (
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import groups_of, refuse_many
-from pcs_annotator.runs.learn import counted_once, expected_labels, learning_of
+from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import LearnSettings

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows, small_enough
+from pcs_annotator.judging.promising.whole_table import once_if_right, share_rows, small_enough
 
 
 @pytest.mark.parametrize(("rows", "drawn", "wrong"), [(100, 20, 0), (100, 20, 3), (500, 50, 10), (40, 40, 4)])
@@ -49,63 +49,17 @@ def test_the_promise_is_kept_in_nine_of_ten_tables() -> None:
     assert broken > 0  # else the bound would be much too wide
 
 
-def drawn(seed: int, rows: int = 1000, gold: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return confidences, a sample, and wrong labels of a machine and of an expert who is right in 95 % of rows."""
-    rng = np.random.default_rng(seed)
-    confidence = rng.beta(6, 2, size=rows)
-    sample = rng.permutation(rows) < gold
-    return confidence, sample, rng.random(rows) > confidence, rng.random(rows) > 0.95
+def test_a_right_label_counts_once_for_its_text_and_a_wrong_one_in_every_row_that_was_drawn() -> None:
+    same = np.array([0, 0, 0, 1, 1, 1, 2])
+    sample = np.array([True, True, False, True, True, False, True])
+    wrong = np.array([False, False, False, True, True, True, False])
+    assert once_if_right(same, sample, wrong).tolist() == [True, False, False, True, True, False, True]
+    assert once_if_right(same, sample, wrong / 2).tolist() == [True, False, False, True, True, False, True]
 
 
-def test_an_expert_saves_people_work_and_the_promise_is_kept() -> None:
-    broken, with_expert, without = 0, 0.0, 0.0
-    for seed in range(100):
-        confidence, sample, wrong, theirs = drawn(seed)
-        expert = Expert(doubt_of(confidence, sample, theirs), theirs, 0.02)
-        found = share_rows(confidence, sample, wrong, 0.05, 0.1, expert)
-        parts = (found.by_machine, found.by_expert, found.by_people)
-        assert sorted(np.concatenate(parts)) == list(range(1000))
-        broken += wrong[found.by_machine].sum() + theirs[found.by_expert].sum() > 50
-        with_expert += len(found.by_people) + 0.02 * len(found.by_expert)
-        without += len(share_rows(confidence, sample, wrong, 0.05, 0.1).by_people)
-    assert broken <= 17  # 10 are expected at most; more than 17 happen once in 100 times
-    assert with_expert < 0.6 * without
-
-
-@pytest.mark.parametrize("price", [0.0, 0.5, 0.99])
-def test_the_dearer_the_expert_the_less_it_is_asked(price: float) -> None:
-    confidence, sample, wrong, theirs = drawn(1)
-    doubt = doubt_of(confidence, sample, theirs)
-    asked = [
-        len(share_rows(confidence, sample, wrong, 0.1, 0.1, Expert(doubt, theirs, at)).by_expert) for at in (price, 1)
-    ]
-    assert asked[0] >= asked[1] == 0
-
-
-def test_a_free_expert_who_errs_less_answers_everything_that_people_do_not() -> None:
-    confidence, sample, wrong, _ = drawn(1)
-    never = np.zeros(1000, dtype=np.bool_)
-    found = share_rows(confidence, sample, wrong, 0.1, 0.1, Expert(np.full(1000, 0.001), never, 0.0))
-    assert len(found.by_people) == 0
-    assert len(found.by_expert) > 900
-
-
-def test_an_expert_who_knows_nothing_is_not_asked() -> None:
-    confidence, sample, wrong, _ = drawn(1)
-    always = np.ones(1000, dtype=np.bool_)
-    found = share_rows(confidence, sample, wrong, 0.05, 0.1, Expert(doubt_of(confidence, sample, always), always, 0.02))
-    assert len(found.by_expert) == 0
-    assert doubt_of(confidence, sample, always).min() > 0.5
-
-
-def test_the_expert_s_doubt_is_learned_from_gold_and_may_fall_with_confidence() -> None:
-    rng = np.random.default_rng(0)
-    confidence = rng.beta(3, 1, size=5000)
-    theirs = rng.random(5000) > confidence
-    found = doubt_of(confidence, np.arange(5000) < 2000, theirs)
-    order = np.argsort(confidence)
-    assert (np.diff(found[order]) <= 1e-12).all()
-    assert found.mean() == pytest.approx(theirs.mean(), abs=0.03)
+def test_a_row_without_a_label_is_never_the_machine_s() -> None:
+    confidence, nothing = np.array([0.9] * 199 + [-1.0]), np.zeros(200, dtype=np.bool_)
+    assert share_rows(confidence, ~nothing, nothing, 0.05, 0.1).by_people.tolist() == [199]
 
 
 def scale_table(seed: int, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
@@ -136,13 +90,3 @@ def test_a_bet_is_lost_if_the_sample_alone_has_more_than_is_allowed() -> None:
     assert not small_enough(100, np.array([0.5, 1.0, 0.75, 0.25]), 2.0, 0.1)
     assert small_enough(100, np.array([*[0.0] * 60, 0.25]), 10.0, 0.1)
     assert not small_enough(100, np.full(60, 0.5), 49.0, 0.1)
-
-
-def test_an_expert_who_is_nearly_right_may_answer_rows_of_a_scale() -> None:
-    confidence, off = scale_table(5)
-    near = np.where(np.random.default_rng(1).random(1000) < 0.9, 0.0, 0.25)
-    sample = np.arange(1000) % 5 == 0
-    doubt = doubt_of(confidence, sample, near > 0) * 0.25
-    found = share_rows(confidence, sample, off, 0.03, 0.1, Expert(doubt, near, 0.02))
-    assert len(found.by_expert) > 0
-    assert len(found.by_people) < len(share_rows(confidence, sample, off, 0.03, 0.1).by_people)

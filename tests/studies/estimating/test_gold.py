@@ -32,26 +32,26 @@ def test_every_goal_has_its_rows_and_better_draws_need_fewer(made: Path) -> None
     share = found.needed["share"]
     assert share["gold only"] > share["simple"] > share["confidence"] > 0  # type: ignore[operator]
     assert found.needed["difference"]["simple"] > found.needed["regression"]["simple"] >= 30  # type: ignore[operator]
-    assert found.needed["finish"]["simple"] < found.in_all < 600  # type: ignore[operator]
+    assert found.needed["finish"]["simple"] <= 200 + found.more < 600  # type: ignore[operator]
     assert found.gold_rows == 200
     assert found.assumed is None
     narrower = plan_gold(made, GoldGoal(goal="share", width=0.02))
     assert [*narrower.needed] == ["share"]
     assert narrower.needed["share"]["simple"] > share["simple"]  # type: ignore[operator]
-    assert narrower.in_all is None
+    assert narrower.more is None
     assert "difference" not in plan_gold(made, GoldGoal(max_error=0.1)).needed  # between which groups?
 
 
 def test_a_stricter_goal_takes_more_rows(made: Path) -> None:
     strict, loose = (plan_gold(made, GoldGoal(goal="finish", max_error=error)) for error in (0.02, 0.2))
-    assert strict.in_all > loose.in_all  # type: ignore[operator]
+    assert strict.more > loose.more  # type: ignore[operator]
     assert plan_gold(made, GoldGoal(goal="promise", max_error=0.2)).needed["promise"]["simple"] is not None
 
 
 def test_the_forecast_of_a_finished_table_is_what_finish_says(made: Path, tmp_path: Path) -> None:
     folder = copy_run(made, tmp_path / "run")
     plan = plan_gold(folder, GoldGoal(goal="finish", max_error=0.1))
-    assert plan.in_all <= plan.now == finish(folder, 0.1).by_people  # type: ignore[operator]
+    assert plan.more <= plan.now == finish(folder, 0.1).left  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("goal", [["--goal", "finish", "--max-error", ".01"], ["--goal", "promise"], []])
@@ -71,7 +71,7 @@ def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
     assert found.assumed == 0.8
     assert found.needed["share"] == {"gold only": int(1.3 * 83)}  # 96.04 of infinitely many rows are 83 of 600
     good, bad = (plan_gold(bare, GoldGoal(goal="finish", accuracy=right)) for right in (0.95, 0.6))
-    assert good.in_all < bad.in_all <= 600  # type: ignore[operator]
+    assert good.more < bad.more <= 600  # type: ignore[operator]
     assert plan_gold(bare, GoldGoal(goal="promise", accuracy=0.5, max_error=0.01)).needed == {
         "promise": {"simple": None}
     }

@@ -62,13 +62,20 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
         options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
         return
     found = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
-    more = [n - found.gold_rows for ways in found.needed.values() for n in ways.values() if n]
-    count = min(100, found.left, min((n for n in more if n > 0), default=0))
-    following = ["pcs", "gold", str(folder), "--n", str(count), *(["--by", by] if by else [])] if count else []
+    following = _next_draw(folder, found)
     options.show(
         lambda: asdict(found),
         lambda: [gold_plan_shown(found), *([b.Answer([*_end(None, following)])] if following else [])],
     )
+
+
+def _next_draw(folder: Path, found: gold.GoldPlan) -> list[str]:
+    """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
+    ways = [each.get("simple") or each.get("gold only") for each in found.needed.values()]
+    count = min(100, found.left, min((n - found.gold_rows for n in ways if n and n > found.gold_rows), default=0))
+    if not count:
+        return []
+    return ["pcs", "gold", str(folder), "--n", str(count)]
 
 
 @click.command("finish")
@@ -83,11 +90,6 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
     help="What X is: a share of labels, or of a scale how far labels are off on average (1: its whole length).",
 )
 @click.option(
-    "--expert", default="", metavar="NAME", help="Model of the run, or run folder of one, asked before people."
-)
-@click.option("--price", type=float, default=0.0, metavar="X", help="What an answer of the expert costs.")
-@click.option("--person-price", type=float, default=0.0, metavar="X", help="What a row costs that a person labels.")
-@click.option(
     "--seconds-per-row", type=click.FloatRange(0, min_open=True), metavar="X", help="Default: as in pcs review."
 )
 @click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
@@ -97,20 +99,17 @@ def gold_command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: 
 def finish_command(*, folder: Path, max_error: float, replace: bool, **given: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
-    The machine labels the others, and an expert, such as a dearer model, those between, so that it costs least. It may
-    be asked again at any time; once all have done their rows, the finished table is written. No model is called.
+    The machine labels the others. A text that stands in several rows is labelled once. It may be asked again at any
+    time, and reads what people filled in to to_label.csv; once all rows have a label, the finished table is written. No
+    model is called.
     """
-    terms, expense = options.take(finishing.Terms, given), options.take(finishing.Expense, given)
-    found = finishing.finish(folder, max_error, terms, expense, policy=OutputPolicy(replace=replace), **given)
-    people = f"{counted(found.by_people, 'row')} ({percent(found.by_people, found.rows)})"
+    terms = options.take(finishing.Terms, given)
+    found = finishing.finish(folder, max_error, terms, policy=OutputPolicy(replace=replace), **given)
+    labelled = f"{counted(found.labelled, 'row')} of {found.rows:,} ({percent(found.labelled, found.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
-        ("people", f"{people}, {found.left:,} of them still to do"),
+        ("people", f"{counted(found.left, 'more row')} to label; {labelled} have a person's label already"),
     ]
-    if found.by_expert:
-        lines.append(("expert", f"{found.by_expert:,} rows; {found.to_ask:,} of them still to be asked, in to_ask.csv"))
-    if found.cost:
-        lines.append(("cost", f"about {found.cost:,.2f}, for expert and people"))
     if found.left:
         lines.append(("time", f"about {max(found.hours, 0.1):.1f} hours, at {found.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Finish"))
@@ -131,10 +130,10 @@ def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
     notes.append(f"Numbers are totals, with the gold rows at hand; {counted(found.left, 'more row')} can be drawn.")
     if any(n is None for ways in found.needed.values() for n in ways.values()):
         notes.append("too many: more rows than there are, or thousands.")
-    if found.in_all is not None:
-        notes.append(f"finish: people label about {found.in_all:,} rows in all, gold rows among them.")
-    if found.now is not None and found.now != found.in_all:
-        notes.append(f"pcs finish at once, without more random gold rows: {found.now:,} in all.")
+    if found.more is not None:
+        notes.append(f"finish: people label about {counted(found.more, 'more row')}, random gold rows among them.")
+    if found.now is not None and found.now != found.more:
+        notes.append(f"pcs finish at once, without more random gold rows: {counted(found.now, 'more row')}.")
     return ResultTable(
         name="goals",
         title="Gold rows for each goal, by the way of drawing; in four cases out of five they are enough",

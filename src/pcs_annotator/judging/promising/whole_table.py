@@ -8,11 +8,6 @@ rows are, so one bound, at that place, has to hold, and not one for every place 
 
 On a scale, an error may be a part of one: how far a label is off. The sum of such losses is bounded by a bet against
 too large a sum, one gold row after the other, whose stake grows in few cases if it is too large (Waudby-Smith, Ramdas).
-
-An expert, such as a dearer model, may stand between. An error costs λ. At every λ each row has the one who is cheapest
-for it: the machine for λ times its doubt, the expert for its price and λ times its own doubt, or a person for theirs.
-While λ falls, rows go from people to the expert and on to the machine. The same bound holds along that path, because it
-does not need errors to grow.
 """
 
 from bisect import bisect_left
@@ -20,34 +15,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import CODE, Floats, Integers, Mask
-from pcs_annotator.judging.weighing.optimisers.logit import Normal, fit_logistic
+from pcs_annotator.core.arrays import Floats, Integers, Mask
 
 DOUBT = 1e-12
 BETS_BEFORE, LARGEST_BET = 10, 0.99
 
 
-class Expert(NamedTuple):
-    """Somebody who answers doubtful rows for less than people do."""
-
-    doubt: Floats  # how probable its answer to each row is wrong
-    wrong: Mask | Floats  # which of its answers are wrong, or how much, of rows with gold
-    price: float  # of an answer, as a share of what a person costs
-
-
 class Shared(NamedTuple):
-    """Rows shared between the machine, people and perhaps an expert."""
+    """Rows shared between the machine and people."""
 
     by_machine: Integers  # the most certain first
     by_people: Integers  # the least certain first; those that have a label already among them
-    errors: int  # so many errors at most are in the rows of machine and expert, with the certainty
-    by_expert: Integers  # the most certain first
+    errors: int  # so many errors at most are in the machine's rows, with the certainty
 
 
-def share_rows(
-    confidence: Floats, sample: Mask, wrong: Mask | Floats, max_error: float, delta: float, expert: Expert | None = None
-) -> Shared:
-    """Return which rows the machine may label, and which ones the expert, so that it costs least.
+def share_rows(confidence: Floats, sample: Mask, wrong: Mask | Floats, max_error: float, delta: float) -> Shared:
+    """Return which rows the machine may label, so that people have least to label.
 
     Args:
         confidence: The probability that the machine's label of a row is right, from fits that did not see its gold.
@@ -55,53 +38,36 @@ def share_rows(
         wrong: Which of these have a wrong label, or how wrong it is, from 0 to 1.
         max_error: The share of all rows that may be wrong in the end, or how wrong they may be on average.
         delta: How often more of them may be.
-        expert: Who may answer before people do.
     """
-    rows, doubt = len(confidence), np.maximum(1 - confidence, DOUBT)
-    nobody = Expert(np.ones(rows), np.zeros(rows, dtype=np.bool_), 1.0)  # as dear as a person
-    theirs, wrong_there, price = expert or nobody
-    gain = np.maximum(doubt - theirs, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # the λ at which each row goes there
-        to_machine = np.fmin(1 / doubt, np.where(gain > 0, price / gain, np.inf))
-    to_expert = (1 - price) / np.maximum(theirs, DOUBT)
-    via = to_expert > to_machine
-    at = np.concatenate([to_expert[via], to_machine])
-    kind = np.result_type(wrong, wrong_there, np.intp)  # whole numbers if rows are wrong or right
-    ours, added = np.where(sample, wrong, 0).astype(kind), np.where(sample & via, wrong_there, 0).astype(kind)
-    more, whose = np.concatenate([added[via], ours - added]), np.concatenate([np.flatnonzero(via), np.arange(rows)])
-    levels, place = np.unique(-at, return_inverse=True)  # rows that are equally certain stay together
-    losses, good = np.zeros(rows, dtype=kind), int((levels < 0).sum())
+    rows = len(confidence)
+    losses = np.where(sample, wrong, 0).astype(np.result_type(wrong, np.intp))  # whole numbers if wrong or right
+    levels, place = np.unique(-confidence, return_inverse=True)  # rows that are equally certain stay together
     order = np.random.default_rng(0).permutation(np.flatnonzero(sample))  # bets need rows in a random order
-    moves = np.flatnonzero(more)
-    for level in [-1, *np.unique(place[moves]).tolist()]:
-        now = moves[place[moves] == level]
-        after = losses.copy()
-        after[whose[now]] += more[now]
+    good = len(levels)
+    taken = np.zeros_like(losses)
+    for level in [-1, *np.unique(place[losses > 0]).tolist()]:
+        after = np.where(place <= level, losses, 0)
         if not small_enough(rows, after[order], max_error * rows, delta):
-            good = min(good, max(level, 0))
+            good = max(level, 0)
             break
-        losses = after
-    least = -levels[good - 1] if good else np.inf
-    machine = (to_machine >= least) & (good > 0)
-    asked = via & ~machine & (to_expert >= least)
+        taken = after
+    machine = (place < good) & (confidence >= 0)  # a row without a label has a negative confidence
     best = np.argsort(-confidence, kind="stable")
-    left = best[~(machine | asked)[best]][::-1]
     # the smallest number of errors to which the sample limits those of the table
     limits = range(int(max_error * rows))
-    errors = bisect_left(limits, True, key=lambda most: small_enough(rows, losses[order], most, delta)) if good else 0
-    return Shared(best[machine[best]], left, errors, best[asked[best]])
+    errors = bisect_left(limits, True, key=lambda most: small_enough(rows, taken[order], most, delta)) if good else 0
+    return Shared(best[machine[best]], best[~machine[best]][::-1], errors)
 
 
-def doubt_of(confidence: Floats, sample: Mask, wrong: Mask) -> Floats:
-    """Return how probable an expert's answer to each row is wrong, learned from its answers to gold rows.
+def once_if_right(same: Integers, sample: Mask, wrong: Mask | Floats) -> Mask:
+    """Return a sample of rows in which a text with a right label counts once, and one with a wrong label every time.
 
-    It may fall with the machine's confidence: what is hard for one is often hard for the other.
+    Copies that came together with their text say nothing new, and errors are counted by rows.
     """
-    sure = np.clip(confidence, 0.01, 0.99)
-    features = np.stack([np.zeros(len(sure)), np.log(sure / (1 - sure))], axis=1)[:, np.newaxis]
-    found = fit_logistic(features[sample], (~wrong[sample]).astype(CODE), 0.0, Normal(0.5, 0.5))
-    margin = features[:, 0, 1] * found.theta[0] + found.offsets[1] - found.offsets[0]
-    return np.asarray(1 / (1 + np.exp(margin)))
+    order = np.flatnonzero(sample & (np.asarray(wrong) == 0))
+    found: Mask = sample & (np.asarray(wrong) != 0)
+    found[order[np.unique(same[order], return_index=True)[1]]] = True
+    return found
 
 
 def small_enough(rows: int, losses: Floats | Integers, most: float, delta: float) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.copies import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights

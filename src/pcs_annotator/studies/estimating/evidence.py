@@ -15,8 +15,8 @@ from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.draw_registry import draws_by_row
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files.runs import read_whole
-from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables.arrow import pa, pc
 from pcs_annotator.tables.human_files import DrawnRow
@@ -211,8 +211,8 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
     if undecided := int(recorded.gold.undecided.sum()):
         share = undecided / (undecided + len(seen))
         notes.append(
-            f"people could not decide on {undecided:,} rows that were drawn at random, and these are left out: if all of "
-            f"them had one label, its share could be off by up to {100 * share:.1f} percentage points"
+            f"people could not decide on {undecided:,} rows that were drawn at random, which are left out: if all had "
+            f"one label, its share would be off by up to {100 * share:.1f} percentage points"
         )
     if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")

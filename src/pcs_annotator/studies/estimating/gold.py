@@ -14,20 +14,19 @@ from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.promising.acceptance import Judged, Promise, next_level
 from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
-from pcs_annotator.judging.promising.whole_table import share_rows
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files.runs import RunFolder, read_whole
-from pcs_annotator.runs.learn import expected_labels
 from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.sharing import Goal, TableGold, judged_rows, share_table
 from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
-from pcs_annotator.studies.finish import judged_rows
 from pcs_annotator.tables.human_files import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
-Goal = Literal["promise", "share", "difference", "regression", "finish"]
-GOALS: tuple[Goal, ...] = get_args(Goal)
+Aim = Literal["promise", "share", "difference", "regression", "finish"]
+GOALS: tuple[Aim, ...] = get_args(Aim)
 NORMAL = 1.959964
 LEAST_PILOT = 20
 LEAST_ROWS = 30
@@ -39,7 +38,7 @@ MARGIN = 1.3  # more rows than are needed on average, so that the goal is reache
 class GoldGoal:
     """What gold rows are for."""
 
-    goal: Goal | None = None  # None for all of them
+    goal: Aim | None = None  # None for all of them
     of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
     width: float = 0.05  # half the width of its 95 % interval, such as .03 for ±3 percentage points
     by: str = ""  # a column of groups
@@ -61,8 +60,8 @@ class GoldPlan:
     gold_rows: int  # how many gold rows there are
     left: int  # how many rows can still be drawn
     # goal → way of drawing → gold rows for it, in all; None if all rows, or thousands, would not be enough
-    needed: Mapping[Goal, Mapping[str, int | None]]
-    in_all: int | None  # rows that people label for a finished table, gold rows among them; None if that is no goal
+    needed: Mapping[Aim, Mapping[str, int | None]]
+    more: int | None  # rows that people must still label for a finished table; None if that is no goal
     now: int | None = None  # the same without more random gold rows, as pcs finish says at once; None if unknown
     assumed: float | None = None  # the share of right labels that was assumed; None if gold rows have shown it
 
@@ -88,15 +87,16 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     needed, in_all = rows_for_goals(pilot, Foretold(pilot.expected, values, share), goal, labels, groups)
     gold_rows = int((gold != UNLABELLED).sum())
     now = _people_now(recorded, gold, known, goal) if known and in_all is not None else None
-    if now is not None and in_all is not None and now <= in_all:
-        needed["finish"], in_all = {"simple": gold_rows}, now
+    more = None if in_all is None else max(in_all - gold_rows, 0)
+    if now is not None and more is not None and now <= more:
+        needed["finish"], more = {"simple": gold_rows}, now
     return GoldPlan(
         of=of,
         share=float((pilot.expected @ values).mean()),
         gold_rows=gold_rows,
         left=len(_open_rows(recorded)),
         needed=needed,
-        in_all=in_all,
+        more=more,
         now=now,
         assumed=None if known else goal.accuracy,
     )
@@ -104,7 +104,7 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
 
 def rows_for_goals(
     pilot: Pilot, foretold: Foretold, goal: GoldGoal, labels: Sequence[str], groups: tuple[Mask, Mask] | None
-) -> tuple[dict[Goal, dict[str, int | None]], int | None]:
+) -> tuple[dict[Aim, dict[str, int | None]], int | None]:
     """Return goal → way of drawing → gold rows, and how many rows people label in all for a finished table."""
     from scipy.special import ndtri
 
@@ -114,13 +114,13 @@ def rows_for_goals(
     error, in_all = goal.difference / (NORMAL + float(ndtri(goal.power))), None
     # a regression is about more than these rows, which are a sample themselves
     slope = np.sqrt(max(error**2 - foretold.error(1, "gold only") ** 2 / rows, 0.0))
-    means: dict[Goal, Callable[[Design], int | None]] = {
+    means: dict[Aim, Callable[[Design], int | None]] = {
         "share": lambda way: foretold.rows_for(goal.width / NORMAL, way),
         "regression": lambda way: foretold.rows_for(slope, way),
     }
     if groups is not None:
         means["difference"] = lambda way: foretold.rows_for_difference(error, way, groups)
-    found: dict[Goal, dict[str, int | None]] = {}
+    found: dict[Aim, dict[str, int | None]] = {}
     for name in [goal.goal] if goal.goal else GOALS:
         if name == "promise":
             needed = rows_needed(pilot.judged, labels, promise)
@@ -140,16 +140,16 @@ def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
     known = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if known is None or len(sample) < LEAST_PILOT:
         return None
-    judged = judged_rows(recorded, recorded.votes, known.held_out, gold)
+    judged = judged_rows(recorded.shape, recorded.votes, known.held_out, gold)
     return Pilot(known.held_out, judged.confidence, judged.take(sample))
 
 
 def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int:
-    """Return how many rows people label for a finished table, with no more random gold rows than there are."""
-    sample, wrong = recorded.gold.random_sample & (gold != UNLABELLED), np.zeros(len(gold), dtype=np.bool_)
-    wrong[sample] = ~pilot.judged.right
-    people = share_rows(pilot.confidence, sample, wrong, goal.max_error, next_level(1 - goal.certainty, 0.0)).by_people
-    return int((gold != UNLABELLED).sum() + (gold[people] == UNLABELLED).sum())
+    """Return how many more texts people label for a finished table, with no more random gold rows than there are."""
+    known = recorded.gold
+    sample = TableGold(gold, known.random_sample & (gold != UNLABELLED) | known.undecided, same_texts(recorded.texts))
+    wanted = Goal(goal.max_error, next_level(1 - goal.certainty, 0.0))
+    return share_table(recorded.shape, recorded.votes, pilot.expected, sample, wanted).texts_left
 
 
 def _open_rows(recorded: Run) -> Integers:

@@ -12,7 +12,7 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.runs.learn import expected_labels
+from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
@@ -118,7 +118,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         try:
             assert known is not None  # the run itself could be learned from
             held_out = known.held_out[evidence.sample.rows]
-            used = replace(evidence, expected=known.fitted, held_out=held_out, said=known.said)
+            used = replace(evidence, expected=known.held_out, held_out=held_out, said=known.said)
             answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1

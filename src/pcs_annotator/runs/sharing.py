@@ -1,0 +1,79 @@
+"""Sharing the rows of a run between the machine and people, so that few errors are left in the whole table.
+
+`pcs finish` does it, and a fit and `pcs gold` foretell with the same function how much it leaves to people.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.identity import with_copies
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.promising.acceptance import Judged
+from pcs_annotator.judging.promising.whole_table import Shared, once_if_right, share_rows
+from pcs_annotator.judging.weighing.label_shape import LabelShape
+
+Error = Literal["wrong", "near", "distance"]
+"""What counts as an error: another label, one that is several steps of a scale off, or each step, as a part of one."""
+
+
+class Goal(NamedTuple):
+    """What is promised about all rows of a table."""
+
+    max_error: float
+    delta: float  # how often it may be broken
+    error: Error = "wrong"
+
+
+class TableGold(NamedTuple):
+    """What people said about the rows of a table."""
+
+    codes: Codes  # the gold label of every row
+    sample: Mask  # rows drawn at random that people judged; those without a label count as wrong
+    same: Integers  # the number of every row's text
+
+
+class Sharing(NamedTuple):
+    """Who labels which rows."""
+
+    shared: Shared
+    best: Codes  # the machine's label of every row
+    texts_left: int  # texts that people must still label; each is labelled once, however many rows it has
+
+
+def judged_rows(shape: LabelShape, votes: Votes, probabilities: Floats, gold: Codes, error: Error = "wrong") -> Judged:
+    """Return for every row how sure its label is, the label, and whether it is right; that counts for gold rows."""
+    near = error == "near"
+    best = shape.choose(probabilities, votes.labels)
+    sure = np.where(votes.silent, -1.0, shape.confidence(probabilities, best, votes.labels, near=near))
+    right = shape.right(best, gold, votes.labels, near=near) & (gold != UNLABELLED)
+    return Judged(sure, best, right)
+
+
+def share_table(shape: LabelShape, votes: Votes, held_out: Floats, gold: TableGold, goal: Goal) -> Sharing:
+    """Return which rows the machine labels, given probabilities from fits that did not see a row's gold."""
+    sure, best, right = judged_rows(shape, votes, held_out, gold.codes, goal.error)
+    wrong: Mask | Floats = ~right
+    if goal.error == "distance":
+        apart = shape.apart(votes.labels) / (len(votes.labels) - 1)
+        wrong = np.where(gold.codes == UNLABELLED, 1.0, apart[best, gold.codes])
+        sure = np.where(votes.silent, -1.0, 1 - (held_out * apart[best]).sum(axis=1))
+    sample = once_if_right(gold.same, gold.sample, wrong)
+    shared = share_rows(sure, sample, wrong, goal.max_error, goal.delta)
+    people = np.zeros(len(votes), dtype=np.bool_)
+    people[shared.by_people] = True
+    open_rows = people & ~with_copies(gold.same, gold.codes != UNLABELLED)
+    return Sharing(shared, best, len(np.unique(gold.same[open_rows])))
+
+
+def held_out_rows(fitted: Floats, votes: Votes, trial: Trial, same: Integers) -> Floats:
+    """Return the probabilities of labels with those of gold texts, in all their rows, from fits without their gold."""
+    columns, found = positions_of(votes.labels, trial.labels, "label"), fitted.copy()
+    unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))
+    for row, text in enumerate(same.tolist()):
+        if text in unseen:  # copies that contradict each other have no fit of their own
+            found[row] = unseen[text][columns]
+    return found
