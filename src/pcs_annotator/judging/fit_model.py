@@ -159,7 +159,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         shape=how.shape,
     )
     judged = model.judged(shown)
-    model = replace(model, profile=profile(shown, judged.scores, judged.best))
+    model = replace(model, profile=profile(shown, judged.scores, judged.best, model.text))
     if how.promise is not None:
         at_random = np.ones(len(votes), dtype=np.bool_) if random_sample is None else np.asarray(random_sample)
         # a row without a label is never accepted, so it says nothing about accepted ones
@@ -168,7 +168,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         table_of = partial(_table, model, shown, judged, gold, how.promise)
         certificate = _certificate(trial, rows, truth, usable, how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
-        groups = profiles(shown, judged.scores, judged.best, promised)
+        groups = profiles(shown, judged.scores, judged.best, promised, model.text)
         model = replace(model, certificate=replace(certificate, fingerprint=known), profiles=groups)
     return FitResult(model, trial)
 
