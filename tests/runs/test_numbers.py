@@ -20,6 +20,7 @@ from pcs_annotator.faces.review.item import item_view
 from pcs_annotator.judging.evaluation.agreement import Resampling
 from pcs_annotator.judging.evaluation.numbers import MEDIAN, compare_numbers, numbers_against_gold
 from pcs_annotator.judging.fit_model import labelled_rows, run_trial
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.label_shape import LabelShape
@@ -343,3 +344,14 @@ def test_finish_labels_with_the_run_s_model_of_numbers(folder: Path) -> None:
     labels = Run.open(folder).votes.labels
     step = float(labels[1]) - float(labels[0])
     assert all(abs(float(label) - float(rows[name]["pcs_label"])) <= step for name, label in machine.items())
+
+
+def test_intervals_of_numbers_are_as_wide_as_their_note_says() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(50, size=200)
+    given, labels = np.clip(gold + rng.integers(-5, 6, size=200), 0, 49), tuple(map(str, range(50)))
+    found = [numbers_against_gold(given, gold, labels, Resampling(200, widening=by)).figures for by in (1.0, WIDENING)]
+    for name in ("error", "mean_error"):
+        plain, wide = (one[name].interval for one in found)
+        assert (wide.high - wide.low) / (plain.high - plain.low) == pytest.approx(WIDENING)
+    assert numbers_against_gold(given, gold, labels, Resampling(200)).figures == found[1]

@@ -158,7 +158,7 @@ def of_stream(model: Model, votes: Votes, gold: Gold, own: int) -> Model:
     if gold.since:
         recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))
         judged = model.judged(recent)
-        found = profiles(recent, judged.scores, judged.best, ["", *model.profiles])
+        found = profiles(recent, judged.scores, judged.best, ["", *model.profiles], model.text)
         anew = {name: one for name, one in found.items() if "" in gold.since or name in gold.since}
         groups = {name: anew.get(name, one) for name, one in model.profiles.items()}
         model = replace(model, profile=anew.get("", model.profile), profiles=groups)

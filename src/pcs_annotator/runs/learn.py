@@ -306,8 +306,8 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
         return None
     judged = model.judged(votes)
     found = drift(
-        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
-        profile(votes.take(others), judged.scores[others], judged.best[others]),
+        profile(votes.take(gold), judged.scores[gold], judged.best[gold], model.text),
+        profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
         names=("those with", "the rows without gold"),
     )
     if found.found:
@@ -324,9 +324,10 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
     if not (before := model.references):
         return None
     nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
+    votes = replace(votes, texts=votes.texts if texts is None else texts)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
-    return drift_by_group(before, profiles(votes, judged.scores, judged.best, before))
+    return drift_by_group(before, profiles(votes, judged.scores, judged.best, before, model.text))
 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pcs_annotator.judging.promising.drift import (
     smallest_shift,
     total_variation,
 )
+from pcs_annotator.judging.texts.text_model import fit_text_model
 from pcs_annotator.judging.weighing.scoring import choose
 from tests.judging.strategies import any_votes
 
@@ -114,6 +115,8 @@ def test_a_change_too_small_to_matter_is_no_alarm_however_certain() -> None:
             cells=one,
             chosen=one[0, 0, 0, :2],
             highest=highest,
+            scripts=np.zeros(13),
+            familiar=np.zeros(101),
         )
         for one in counts[:, :, np.newaxis]
     )
@@ -207,16 +210,6 @@ def test_a_profile_survives_json_and_never_drifts_from_itself(votes: Votes) -> N
     assert drift(one, back).p_value == 1
     assert one.cells.sum() == (votes.codes != NOT_ASKED).sum()
     assert one.chosen.sum() == one.highest.sum() == (~votes.silent).sum()
-
-
-def test_a_profile_of_an_earlier_version_counted_highest_scores_and_is_compared_without_them() -> None:
-    rng = np.random.default_rng(11)
-    before, now = profiled(sample(rng, 200, 0.5)), profiled(sample(rng, 200, 0.5))
-    written = before.to_dict()
-    old = Profile.from_dict({"best": [200, 0], **{name: written[name] for name in written if name != "chosen"}})
-    assert old.chosen.tolist() == [0, 0]
-    assert not drift(old, now).found
-    assert drift(replace(before, chosen=np.array([200, 0])), now).found
 
 
 def graded(votes: Votes, sure: float, models: Sequence[str], seed: int) -> Votes:
@@ -326,3 +319,53 @@ def test_what_only_the_pool_can_see_is_still_told_by_group() -> None:
     alone = [one for name in now if (one := pooled({name: before[name]}, now, 1e-7))[1]]
     assert not alone
     assert pooled(before, now, 1e-7)[1]
+
+
+ENGLISH = [*"the people say this government will not pay for schools because money is short today".split()]
+GERMAN = [*"die Leute sagen diese Regierung wird nicht für Schulen zahlen weil das Geld knapp ist".split()]
+RUSSIAN = [*"эти люди говорят правительство не будет платить за школы потому что денег мало".split()]
+CHINESE = list("这些人说政府不会为学校和道路付更多的钱因为缺")
+
+
+def written(rng: np.random.Generator, votes: Votes, words: list[str], between: str = " ") -> Votes:
+    return replace(votes, texts=[between.join(rng.choice(words, 12)) for _ in votes.ids])
+
+
+@pytest.mark.parametrize(
+    ("words", "between", "sentence"),
+    [(RUSSIAN, " ", "the script is cyrillic"), (CHINESE, "", "the script is cjk"), (GERMAN, " ", "n-grams that gold")],
+    ids=["Russian", "Chinese", "German"],
+)
+def test_texts_in_another_language_raise_an_alarm_though_they_are_answered_alike(
+    words: list[str], between: str, sentence: str
+) -> None:
+    rng = np.random.default_rng(0)
+    before = written(rng, sample(rng, 200, 0.3), ENGLISH)
+    text = fit_text_model(list(before.texts or ()), np.arange(200) % 2, before.labels)
+    old, alike, other = (
+        profile(one, np.full((200, 2), 0.5), np.zeros(200, dtype=np.int8), text)
+        for one in (before, written(rng, before, ENGLISH), written(rng, before, words, between))
+    )
+    assert not drift(old, alike).found
+    found = drift(old, other)
+    assert found.found
+    assert sentence in found.sentence
+    assert Profile.from_dict(json.loads(json.dumps(old.to_dict()))).to_dict() == old.to_dict()
+
+
+def test_without_a_text_model_the_script_is_compared_alone() -> None:
+    rng = np.random.default_rng(0)
+    votes = sample(rng, 100, 0.3)
+    old, new = (profiled(written(rng, votes, words)) for words in (ENGLISH, RUSSIAN))
+    assert drift(old, new).sentence.startswith("the script is cyrillic in 100 %")
+    assert not drift(old, profiled(votes)).found  # texts that are unknown are not compared
+
+
+def test_gold_texts_are_compared_with_other_gold_texts_as_new_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    votes = [written(rng, sample(rng, 300, 0.3), ENGLISH) for _ in range(2)]
+    gold, new = (list(one.texts or ()) for one in votes)
+    text = fit_text_model(gold, np.arange(300) % 2, votes[0].labels)
+    assert text is not None
+    assert text.familiar(gold).mean() == pytest.approx(text.familiar(new).mean(), abs=0.02)
+    assert text.familiar([" ".join(RUSSIAN), ""]).max() < 0.5

@@ -15,7 +15,7 @@ from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.reasons import TEXT_OR_ERRORS
 from pcs_annotator.judging.spending.frugal import exact_stop, learn_frugal, simulate
-from pcs_annotator.judging.texts.text_model import LEAST_GOLD, TextModel, fit_text_model
+from pcs_annotator.judging.texts.text_model import LEAST_GOLD, PRIOR_ROWS, TextModel, _fit, fit_text_model
 from pcs_annotator.judging.weighing.crossfit import Splits
 from tests.judging.texts.written import LABELS, WORDS, known, voted, written
 
@@ -202,3 +202,17 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     assert said is not None
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)
     assert 0 <= frugal.strategy.needed(one, said) <= one.size
+
+
+def test_what_is_said_of_a_gold_text_does_not_depend_on_its_own_label_at_all() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(3, size=20).astype(np.int16)
+    vectors = rng.random((20, 6)) + np.eye(3, 6)[gold]
+    found = []
+    for label in range(3):
+        gold[4] = label
+        fitted = _fit(vectors @ vectors.T, gold, 3, 1.0)
+        others = np.bincount(np.delete(gold, 4), minlength=3)
+        log_prior = np.log((others + PRIOR_ROWS) / (19 + 3 * PRIOR_ROWS))
+        found.append((fitted.left_out[4] - log_prior) / fitted.steepness)
+    assert np.allclose(found, found[0])

@@ -217,7 +217,7 @@ def counted_steps(confidence: Floats, rows: Integers, wrong: Integers | Mask) ->
 
 def accepted_rows(steps: Steps, promise: Promise, delta: float) -> Integers:
     """Return how many rows of each sample are accepted under the promise, tested at level δ."""
-    last = _last_passing(steps, promise, delta)[..., np.newaxis]
+    last = last_passing(steps, promise, delta)[..., np.newaxis]
     rows = np.take_along_axis(steps.rows, np.maximum(last, 0), axis=-1)
     return np.where(last >= 0, rows, 0)[..., 0]
 
@@ -228,11 +228,11 @@ def _threshold(judged: Judged, promise: Promise, delta: float, table: Floats) ->
     if not promise.tested:
         return _benjamini_hochberg(judged, table, promise.max_error)
     steps = steps_of(judged)
-    last = int(_last_passing(steps, promise, delta))
+    last = int(last_passing(steps, promise, delta))
     return float(steps.threshold[last]) if last >= 0 else None
 
 
-def _last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
+def last_passing(steps: Steps, promise: Promise, delta: float) -> Integers:
     """Return the loosest step that keeps the promise; −1 when none does."""
     if promise.tested:
         return _learn_then_test(steps, promise.max_error, delta)

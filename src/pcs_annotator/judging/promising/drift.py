@@ -1,4 +1,4 @@
-"""Drift: whether models answer new texts differently from those that the model was fitted on."""
+"""Drift: whether new texts, or what models answer to them, differ from those that the model was fitted on."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,11 +11,13 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
+from pcs_annotator.core.scripts import SCRIPTS, script_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.promising.reasons import short_names, spoken
+from pcs_annotator.judging.texts.text_model import TextModel
 
 GRID = 100
 SCORE_BINS = 8
@@ -28,7 +30,7 @@ MIN_CHANGE = 0.1
 FALSE_ALARMS = 0.05
 SUM_OF_LEVELS = 2.13
 POWER = 0.8
-COUNTED = ("items", "cells", "chosen", "highest")
+COUNTED = ("items", "cells", "chosen", "highest", "scripts", "familiar")
 WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
 
 
@@ -44,6 +46,8 @@ class Profile:
     cells: Integers
     chosen: Integers  # how often each label is the label of an item
     highest: Integers  # how often the highest score falls in each hundredth between 0 and 1
+    scripts: Integers  # how many texts are written in each of `SCRIPTS`; none where texts are unknown
+    familiar: Integers  # the same for the share of a text's n-grams that gold texts have; none without a text model
 
     __repr__ = brief
 
@@ -51,7 +55,7 @@ class Profile:
         for name in ("annotators", "relations", "labels"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "items", int(self.items))
-        for name in ("cells", "chosen", "highest"):
+        for name in COUNTED[1:]:
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name)), np.intp))
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,12 +65,8 @@ class Profile:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Profile":
-        """Return the profile that `to_dict` wrote.
-
-        An earlier version wrote `best`, how often each label has the highest score, which is not comparable.
-        """
-        known = {name: value for name, value in values.items() if name != "best"}
-        return cls(**{"chosen": np.zeros(len(values["labels"])), **known})
+        """Return the profile that `to_dict` wrote."""
+        return cls(**values)
 
     def scaled(self, times: float) -> "Profile":
         """Return the profile as if it had so many times as many items."""
@@ -109,8 +109,10 @@ class Drift(NamedTuple):
         return f"a shift of fewer than {points:.0f} points in a model's answers may go unnoticed; {WITHOUT_AUDIT}"
 
 
-def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
-    """Return the profile of votes, of their scores `[item, label]`, and of the items' labels."""
+def profile(votes: Votes, scores: Floats, best: Codes, text: TextModel | None = None) -> Profile:
+    """Return the profile of votes, of their scores `[item, label]`, of the items' labels, and of texts if known."""
+    texts = votes.texts or ()
+    familiar = np.zeros(0) if text is None else text.familiar(texts)
     labels = len(votes.labels)
     answers = np.where(votes.codes < 0, np.where(votes.codes == NOT_ASKED, NOT_ASKED, labels), votes.codes)
     cells = np.stack([(answers == answer).sum(axis=0) for answer in range(labels + 1)], axis=-1)
@@ -122,8 +124,14 @@ def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
         items=len(votes),
         cells=cells,
         chosen=np.bincount(best[~votes.silent], minlength=labels),
-        highest=np.bincount((speaking.max(axis=1) * GRID).round().astype(np.intp), minlength=GRID + 1),
+        highest=_in_hundredths(speaking.max(axis=1)),
+        scripts=np.bincount(np.array([*map(script_of, texts)], dtype=np.intp), minlength=len(SCRIPTS)),
+        familiar=_in_hundredths(familiar),
     )
+
+
+def _in_hundredths(shares: Floats) -> Integers:
+    return np.bincount((shares * GRID).round().astype(np.intp), minlength=GRID + 1)
 
 
 def drift(
@@ -155,12 +163,14 @@ def drift(
     return Drift(float(corrected[alarming].min()), True, worst.sentence(names), smallest)
 
 
-def profiles(votes: Votes, scores: Floats, best: Codes, names: Iterable[str]) -> dict[str, Profile]:
+def profiles(
+    votes: Votes, scores: Floats, best: Codes, names: Iterable[str], text: TextModel | None = None
+) -> dict[str, Profile]:
     """Return the profile of each of some groups that has texts here; an empty name is for all texts."""
     groups = np.array(votes.groups or [NO_GROUP] * len(votes))
     rows = {name: np.flatnonzero((groups == name) | (not name)) for name in names}
     found = {name: own for name, own in rows.items() if len(own) or not name}
-    return {name: profile(votes.take(own), scores[own], best[own]) for name, own in found.items()}
+    return {name: profile(votes.take(own), scores[own], best[own], text) for name, own in found.items()}
 
 
 def pooled(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> tuple[Drift, dict[str, Drift]]:
@@ -311,7 +321,10 @@ def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
         yield _Comparison(old, new, names[annotator] + where, says, of_model=True)
     yield _Comparison(before.chosen, now.chosen[order], "the label", [f"is {label}" for label in before.labels])
     if alike:
-        yield _scores_compared(before.highest, now.highest)
+        yield _shares_compared(before.highest, now.highest, "the highest score")
+    yield _Comparison(before.scripts, now.scripts, "the script", [f"is {name.lower()}" for name in SCRIPTS])
+    if before.familiar.any() and now.familiar.any():
+        yield _shares_compared(before.familiar, now.familiar, "the share of a text's n-grams that gold texts have")
 
 
 def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
@@ -321,8 +334,8 @@ def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
     }
 
 
-def _scores_compared(before: Integers, now: Integers) -> _Comparison:
-    """Return the highest scores in bins of about equal mass over both sets combined."""
+def _shares_compared(before: Integers, now: Integers, name: str) -> _Comparison:
+    """Return numbers from 0 to 1 in bins of about equal mass over both sets combined."""
     mass = np.cumsum(before + now)
     places = np.searchsorted(mass, mass[-1] * np.arange(1, SCORE_BINS) / SCORE_BINS)
     starts = np.unique(np.append(0, places + 1))
@@ -330,7 +343,7 @@ def _scores_compared(before: Integers, now: Integers) -> _Comparison:
     ends = [*(starts[1:] - 1).tolist(), GRID]
     ranges = [_range(low, high) for low, high in zip(starts.tolist(), ends, strict=True)]
     old, new = np.add.reduceat(before, starts), np.add.reduceat(now, starts)
-    return _Comparison(old, new, "the highest score", ranges)
+    return _Comparison(old, new, name, ranges)
 
 
 def _range(low: int, high: int) -> str:

@@ -53,6 +53,15 @@ class TextModel:
         """Return the logarithm of every label's probability, `[text, label]`; `labels` names the columns."""
         return _read(self, tuple(texts))[:, positions_of(labels, self.labels, "label of the text model")]
 
+    def familiar(self, texts: Sequence[str]) -> Floats:
+        """Return the share of the n-grams of each text that are in a gold text too; of a gold text, in another one."""
+        counts = count_ngrams(texts)
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        own = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
+        in_texts = np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)[counts.indices]
+        known = np.bincount(rows, in_texts > own[rows], minlength=len(texts))
+        return np.asarray(known / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
@@ -131,11 +140,12 @@ class _Fit(NamedTuple):
 def _fit(alike: Floats, gold: Codes, labels: int, ridge: float) -> _Fit:
     """Return the ridge regression of labels on rows with these inner products."""
     target = np.eye(labels)[gold]
-    rest = target - target.mean(axis=0)
-    inverse = np.linalg.inv(alike + ridge * np.eye(len(gold)))
-    duals = inverse @ rest
-    predicted = rest - duals / np.diag(inverse)[:, np.newaxis]
     others = target.sum(axis=0) - target
+    inverse = np.linalg.inv(alike + ridge * np.eye(len(gold)))
+    duals = inverse @ (target - target.mean(axis=0))
+    centre = others / (len(gold) - 1)  # a row's own label has no part in what is said about it, nor in the mean
+    alone = inverse @ target - inverse.sum(axis=1, keepdims=True) * centre
+    predicted = target - centre - alone / np.diag(inverse)[:, np.newaxis]
     log_prior = np.log((others + PRIOR_ROWS) / (len(gold) - 1 + PRIOR_ROWS * labels))
     steepness = _steepness(predicted, log_prior, target)
     left_out = steepness * predicted + log_prior

@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from pcs_annotator.asking.ledger.ledger import set_all
-from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
@@ -52,14 +52,14 @@ class RecentTexts:
     def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Verdicts]:
         """Return which model judges these texts, and how."""
         judged = model.judged(votes)
-        self._add(texts, votes, judged.scores, judged.best)
+        self._add(replace(votes, texts=list(texts)), judged, model)
         now = model.facing(self.found, self._on_drift)
         return now, judged if now is model else now.judged(votes)
 
-    def _add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
+    def _add(self, votes: Votes, judged: Verdicts, model: Model) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""
         new = []
-        for row, text in enumerate(map(hash, texts)):
+        for row, text in enumerate(map(hash, votes.texts or ())):
             if text not in self._texts:
                 new.append(row)
                 self._texts[text] = None
@@ -67,7 +67,7 @@ class RecentTexts:
                     del self._texts[next(iter(self._texts))]
         if not self._before or not new:
             return
-        come = profiles(votes.take(np.array(new)), scores[new], best[new], self._before)
+        come = profiles(votes.take(np.array(new)), judged.scores[new], judged.best[new], self._before, model.text)
         calm = [(name, one) for name, one in come.items() if not self._tests[name].alarm]
         due = [test for name, test in self._tests.items() if test.add({k: v for k, v in calm if name in ("", k)})]
         for test in due:
