@@ -14,22 +14,17 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
 from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.metrics import Estimate
-from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from pcs_annotator.judging.texts.text_model import fit_text_model
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
-from pcs_annotator.showing.answer import findings as answer_findings
-from pcs_annotator.showing.answer import would_help
 from pcs_annotator.showing.findings import what_to_look_at
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
@@ -164,12 +159,6 @@ def test_labels_no_better_than_one_label_for_all_are_said_to_be_so(right: int, s
     assert (detail is None) if said is None else detail is not None and detail.startswith(said)
 
 
-def method(name: str, accuracy: float, behind: Interval | None = None) -> MethodFigures:
-    test = behind and BootstrapTest(0.0, behind, 0.01, 50)
-    figures = dict.fromkeys(KEPT, Estimate(accuracy, Interval(0.55, 0.8), 50))
-    return MethodFigures(method=name, figures=figures, accuracy_behind=test)
-
-
 def promising(facts: Facts, accepted: int, **more: Any) -> Facts:
     certificate = Certificate(promise=Promise(max_error=0.05), gold_rows=50, **{"thresholds": {}, **more})
     outcomes = [
@@ -188,60 +177,6 @@ def test_a_promise_that_accepts_nothing_or_almost_nothing_is_said_with_what_to_d
     little = found(promising(facts, 3, thresholds={"any": 0.99}))
     assert little["nothing accepted"].startswith("only 3 of 100 labels are accepted")
     assert not found(promising(facts, 30, thresholds={"any": 0.9}))
-
-
-def test_what_would_help_is_a_ranked_list_of_numbers_with_commands() -> None:
-    facts = promising(facts_of(mixed(60, 40), mixed(30, 20)), 0, why_not="few", rows_needed=RowsNeeded(70, 90))
-    figures = [method("lr", 0.6), method("zero-shot a", 0.7, behind=Interval(-0.2, -0.01))]
-    everything = Alternatives(
-        rows=50,
-        gold_rows=50,
-        accepted={"error-among-accepted": 0, "false-discoveries": 20},
-        to_finish=20,
-        merge=("bad", "poor"),
-        confused=9,
-        accepted_merged=25,
-        in_sets=45,
-        sets_right=0.93,
-    )
-    facts = replace(facts, learned=replace(facts.learned, alternatives=everything, figures=figures))
-    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
-    assert lines == [
-        "20 more rows labelled by people leave at most 5 % of all rows wrong: pcs finish RUN --max-error 0.05",
-        "25 of 50 rows with one label for 'bad' and 'poor' (confused 9 times): pcs run DATA --labels … again",
-        "45 of 50 rows have a set of two labels at most, the right one among them for 93 % of such gold rows: "
-        "pcs fit RUN --sets",
-        "20 of 50 rows are accepted with at most 5 % wrong on average: "
-        "pcs fit RUN --promise false-discoveries --max-error 0.05",
-        "40 more random gold rows give four to one odds of this promise: pcs review RUN",
-        "a is right on 70 % of gold rows, all models on 60 %: pcs compare RUN :model=a",
-        "forecasts from the same 50 gold rows, looked at several times, and not promises",
-    ]
-    assert list(would_help(facts, "runs/a")) == [
-        ("would help", f"{lines[0].replace('RUN', 'runs/a')} (a forecast; 5 more with --details)")
-    ]
-    assert "pcs fit votes.csv --sets" in str(list(would_help(facts, "votes.csv", ("pcs finish", "pcs run"))))
-    assert not {*answer_findings(facts)} & {*lines}
-    assert facts.learned.model.certificate is not None
-    certificate = replace(facts.learned.model.certificate, rows_needed=RowsNeeded(100, 150))
-    small = replace(facts.learned, model=replace(facts.learned.model, certificate=certificate))
-    said = [flag.detail for flag in what_to_look_at(replace(facts, learned=small)) if flag.kind == "would help"]
-    assert (
-        "this table is too small: this promise takes about 100 more gold rows, and 50 are left: pcs finish RUN "
-        "--max-error 0.05"
-    ) in said
-
-
-def test_nothing_is_said_to_help_if_nothing_does_or_if_labels_are_accepted() -> None:
-    facts = facts_of(mixed(60, 40), mixed(30, 20))
-    nothing = Alternatives(50, 50, {"error-among-accepted": 0, "false-discoveries": 0}, to_finish=50)
-    unclear = method("zero-shot a", 0.7, behind=Interval(-0.2, 0.01))
-    none = promising(facts, 0, why_not="few")
-    learned = replace(none.learned, alternatives=nothing, figures=[method("lr", 0.6), unclear])
-    assert "would help" not in found(replace(none, learned=learned))
-    many = promising(facts, 30, thresholds={"any": 0.9})
-    better = nothing._replace(accepted={"error-among-accepted": 30, "false-discoveries": 40})
-    assert "would help" not in found(replace(many, learned=replace(many.learned, alternatives=better)))
 
 
 def test_a_label_that_is_never_given_is_named() -> None:

@@ -17,7 +17,7 @@ TOLERANCE = 1e-9
 
 FlagKind = Literal[
     "promise fell away", "no gold labels", "confidence below chance", "no better than one label",
-    "label given too often", "label never given", "texts tell labels", "nothing accepted", "would help",
+    "label given too often", "label never given", "texts tell labels", "nothing accepted",
     "silent annotator", "rows without a label", "constant annotator", "disagreeing annotator", "label flips",
     "label given too rarely", "chance not ruled out", "labels chosen per text", "uniform fallback",
     "not for this language", "relation without votes", "unreadable answers", "relation with few votes", "texts cut",

@@ -18,7 +18,6 @@ from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
-from pcs_annotator.judging.alternatives import Alternatives, other_promises
 from pcs_annotator.judging.evaluation.agreement import (
     AgainstGold,
     AmongCoders,
@@ -34,7 +33,7 @@ from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise, next_level
+from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import Drift, drift, drift_by_group, profile, profiles
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -43,7 +42,6 @@ from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.settings import LearnSettings
-from pcs_annotator.runs.sharing import Goal, TableGold, held_out_rows, share_table
 from pcs_annotator.version import __version__
 
 NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off"
@@ -66,8 +64,6 @@ class Learned:
     # labels of held-out gold rows against gold; None when there was too little gold
     against_gold: AgainstGold | None = None
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
-    # what else could be promised; None without a promise, for trees, or with too little gold
-    alternatives: Alternatives | None = None
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
     trial: Trial | None = None  # gold rows as judged by fits that did not see them; not stored
@@ -189,29 +185,10 @@ def learn(
             trial=trial,
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
-            alternatives=_alternatives(votes, codes, once, known, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
         )
-
-
-def _alternatives(
-    votes: Votes, codes: Codes, once: Once, known: KnownRows, model: Model, trial: Trial | None
-) -> Alternatives | None:
-    """Return what else could be promised, and what a promise about the whole table would leave to people."""
-    labelled, fitted = codes != UNLABELLED, model.judged(votes).probabilities
-    at_random = labelled if known.random_sample is None else labelled & known.random_sample
-    found = other_promises(votes, codes, once.distinct, at_random & once.distinct, model, trial)
-    if found is None or fitted is None or trial is None or model.certificate is None:
-        return found
-    sample = at_random if known.undecided is None else at_random | known.undecided
-    same = np.arange(len(votes)) if known.texts is None else same_texts(known.texts)
-    promise = model.certificate.promise
-    goal = Goal(promise.max_error, next_level(promise.delta, 0.0), "near" if promise.near else "wrong")
-    gold = TableGold(codes, sample, same)
-    shared = share_table(known.shape, votes, held_out_rows(fitted, votes, trial, same), gold, goal)
-    return found._replace(to_finish=shared.texts_left)
 
 
 def _agreement(
@@ -342,7 +319,6 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "against_gold": AgainstGold.from_dict,
     "among_coders": AmongCoders.from_dict,
     "by_group": FiguresByGroup.from_dict,
-    "alternatives": lambda values: Alternatives(**values),
 }
 """Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
 

@@ -45,7 +45,6 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             labelled(counts),
             quality(learned, counts),
             usable(learned.model, counts),
-            *would_help(result.facts, quote(str(folder.path))),
             *look_at([*unanswered(result.tally.failed), *found, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
@@ -64,20 +63,7 @@ def findings(facts: Facts) -> list[str]:
     """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
     certificate = facts.learned.model.certificate
     said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
-    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in {*said, "would help"}]
-
-
-def would_help(facts: Facts, place: str, left_out: tuple[str, ...] = ()) -> Iterator[Line]:
-    """Yield what would help most if hardly any label is accepted; an answer has no room for the others.
-
-    `place` is the run folder or table that commands name, and commands that are `left_out` cannot be given for it.
-    """
-    lines = [flag.detail for flag in what_to_look_at(facts) if flag.kind == "would help"]
-    best, *others = [one for one in lines if not any(command in one for command in left_out)] or [""]
-    best = best.replace(" RUN", f" {place}")
-    if best:
-        more = f"; {len(others) - 1} more with --details" if len(others) > 1 else ""
-        yield "would help", f"{best} (a forecast{more})"
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:

@@ -6,17 +6,13 @@ from typing import get_args
 
 import numpy as np
 
-from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
-from pcs_annotator.judging.alternatives import Alternatives
-from pcs_annotator.judging.evaluation.methods import ZERO_SHOT
 from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
-from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
 from pcs_annotator.relations.languages import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
@@ -265,48 +261,14 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
         return
     if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
         what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-        remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit, or use better models"
+        remedy = (
+            "label more random rows (those in to_label.csv of a run folder) and run pcs fit, use better models, or let "
+            "people label the least certain rows (pcs finish)"
+        )
         if model.certificate.holds:
             what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
             remedy = "use a better model, or ask more questions"
         yield Flag("nothing accepted", f"{what}: {remedy}")
-    if (found := facts.learned.alternatives) is None:
-        return
-    if lines := sorted(_helps(found, facts, model.certificate), key=lambda pair: -pair[0]):
-        detail = f"forecasts from the same {found.gold_rows:,} gold rows, looked at several times, and not promises"
-        yield from (Flag("would help", line) for line in (*(line for _, line in lines), detail))
-
-
-def _helps(found: Alternatives, facts: Facts, certificate: Certificate) -> Iterator[tuple[float, str]]:
-    """Yield what would help, each with the share of rows that nobody would have to check; 0 if that is unknown."""
-    promise, rows = certificate.promise, found.rows
-    limit, most = percent(promise.max_error), f"--max-error {promise.max_error:g}"
-    now, average, merged = found.accepted[promise.kind], found.accepted["false-discoveries"], found.accepted_merged
-    if average > now:
-        said = f"{average:,} of {rows:,} rows are accepted with at most {limit} wrong on average"
-        yield average / rows, f"{said}: pcs fit RUN --promise false-discoveries {most}"
-    if merged > now:
-        labels = f"{' and '.join(map(repr, found.merge))} (confused {found.confused:,} times)"
-        yield merged / rows, f"{merged:,} of {rows:,} rows with one label for {labels}: pcs run DATA --labels … again"
-    if found.in_sets and facts.learned.model.sets is None:
-        said = f"{found.in_sets:,} of {rows:,} rows have a set of two labels at most, the right one among them for"
-        yield 0.5 * found.in_sets / rows, f"{said} {percent(found.sets_right)} of such gold rows: pcs fit RUN --sets"
-    if found.to_finish < rows:
-        said = f"{counted(found.to_finish, 'more row')} labelled by people leave at most {limit} of all rows wrong"
-        yield 1 - found.to_finish / rows, f"{said}: pcs finish RUN {most}"
-    if certificate.rows_needed is not None:
-        more = certificate.rows_needed.likely - certificate.gold_rows
-        said = f"{more:,} more random gold rows give four to one odds of this promise: pcs review RUN"
-        small = f"this table is too small: this promise takes about {more:,} more gold rows, and {rows:,} are left"
-        yield 0.0, said if more <= rows else f"{small}: pcs finish RUN {most}"
-    for one in facts.learned.figures:
-        alone, model = one.accuracy_behind, one.method.removeprefix(f"{ZERO_SHOT} ")
-        if model != one.method and alone is not None and alone.interval.high < 0:
-            both = [percent(each.accuracy.value) for each in (one, facts.learned.figures[0])]
-            yield (
-                0.0,
-                f"{model} is right on {both[0]} of gold rows, all models on {both[1]}: pcs compare RUN :model={model}",
-            )
 
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit
-from pcs_annotator.runs.learn import evaluation_file, learned_from
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.sections import summary
 from tests.showing.report.reading import Page, section
@@ -46,21 +44,6 @@ def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) 
     accepted = sum(outcome.decision == "accept" for outcome in result.outcomes)
     assert f"accepted ({accepted})" in text
     assert 0 < accepted <= 90
-
-
-def test_the_report_shows_what_each_kind_of_promise_would_accept(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
-    found = result.learned.alternatives
-    assert found is not None
-    text = shown(result)
-    words = "false-discoveries At most 30 % of the accepted labels are wrong, on average"
-    assert f"{words} {found.accepted['false-discoveries']}" in text
-    assert summary.WHICH_KIND in text
-    written = json.loads(json.dumps(evaluation_file(result.learned)))
-    assert learned_from(result.learned.model, written).alternatives == found
-    without = made_run(tmp_path / "without", Made(rows=90, learn=replace(LENIENT, max_error=None)))
-    assert without.learned.alternatives is None
-    assert summary.WHICH_KIND not in shown(without)
 
 
 def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ def learned_json(learned: learn.Learned, votes: Votes) -> dict[str, Any]:
         },
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
-        "alternatives": learned.alternatives and learned.alternatives._asdict(),
         "flags": [flag._asdict() for flag in details.flags],
         **promise_json(learned),
     }
@@ -87,7 +86,7 @@ def learned_shown(learned: learn.Learned, votes: Votes, counts: Counts, *, folds
         b.text(f"labels: {', '.join(votes.labels)}"),
         weights(learned, votes),
         quality(learned, folds, unit),
-        promise(learned.model, learned.drift, counts, learned.alternatives),
+        promise(learned.model, learned.drift, counts),
     ]
 
 
@@ -118,7 +117,6 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
                 answer.labelled(counts),
                 answer.quality(fitted.learned, counts),
                 answer.usable(fitted.learned.model, counts),
-                *answer.would_help(fitted.facts, quote(str(files.table)), ("pcs finish", "pcs review", "pcs run")),
                 *answer.look_at([*found, *notes]),
                 *labels,
                 ("files", str(files.model)),

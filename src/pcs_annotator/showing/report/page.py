@@ -54,7 +54,7 @@ def render(result: RunResult) -> str:
     Below the verdict are the rows, the evidence and the method; sections with nothing to say are left out.
     """
     view, learned = view_of(result), result.learned
-    promised = promise(learned.model, learned.drift, result.counts, learned.alternatives)
+    promised = promise(learned.model, learned.drift, result.counts)
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
     return document(view.data_name, headline(view), [one for one in shown if one is not None])

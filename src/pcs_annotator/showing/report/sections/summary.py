@@ -3,14 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.judging.alternatives import Alternatives
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import certificate_text
@@ -37,10 +34,6 @@ DECISIONS = (
 )
 NOT_ASKED = (
     "No label is accepted or sent to review. To get a promise, run pcs fit FOLDER --max-error 0.05; no model is called."
-)
-WHICH_KIND = (
-    "Choose error-among-accepted if this table must be good, false-discoveries if errors may average out over many "
-    "tables. Those that were not asked for are forecasts, not promises."
 )
 LONGEST = 400
 MOST_TABLES = 8
@@ -137,7 +130,7 @@ def _accuracy(view: View) -> b.KeyFigure:
     return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
-def promise(model: Model, drift: Drift | None, counts: Counts, others: Alternatives | None = None) -> b.Section:
+def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
     rough, found = about_confidence(model), _decisions(counts)
     parts = [(title, kind, found[decision]) for decision, title, kind in DECISIONS]
@@ -149,18 +142,7 @@ def promise(model: Model, drift: Drift | None, counts: Counts, others: Alternati
         b.text(capital(f"{rough}.")) if rough else None,
         drift and b.text(capital(f"{drift.sentence}; {drift.unseen}.")),
         model.certificate and _basis(model.certificate),
-        *(_kinds(others, model.certificate.promise) if others and model.certificate else ()),
     )
-
-
-def _kinds(others: Alternatives, asked: Promise) -> list[b.Block]:
-    """Return what each kind of promise would accept."""
-    rows = [
-        (kind, capital(certificate_text.words_of(replace(asked, kind=kind, by=""))), count(accepted))
-        for kind, accepted in others.accepted.items()
-    ]
-    titles = (b.Column("--promise"), b.Column("Promise"), b.Column(f"Of {counted(others.rows, 'row')}", "number"))
-    return [b.Table(columns=titles, rows=rows), b.note(WHICH_KIND)]
 
 
 def _stamped(model: Model, counts: Counts) -> b.Group:
