@@ -113,10 +113,11 @@ def test_nothing_that_a_user_writes_becomes_an_element(browser: Browser, tmp_pat
 
 @pytest.fixture
 def result(tmp_path: Path) -> RunResult:
-    """A run of 60 rows, of which every third is for review."""
+    """A run of 60 rows, of which every third is for review and has no gold."""
     made = made_run(tmp_path, Made(rows=60, skills=(0.6, 0.5)))
     outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
-    return replace(made, outcomes=outcomes)
+    gold = tuple(label if row % 3 else None for row, label in enumerate(made.dataset.gold))
+    return replace(made, outcomes=outcomes, dataset=replace(made.dataset, gold=gold))
 
 
 def test_rows_are_shown_a_page_at_a_time_those_to_review_first(
