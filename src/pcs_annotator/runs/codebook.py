@@ -18,6 +18,7 @@ from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction, whole_number
+from pcs_annotator.relations.phrases import phrases_around
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import is_large
 from pcs_annotator.runs.run_request import RunRequest
@@ -119,7 +120,8 @@ def _applies(task: TaskSettings, label: str) -> TaskSettings:
     """Return the question whether one of several labels applies."""
     asked = task.instruction or usual_instruction(task.labels)
     means = f" ({task.meanings[label]})" if label in task.meanings else ""
-    question = f"{asked} Does the label “{label}”{means} apply to the text?"
+    applies = phrases_around(asked, task.labels).applies.format(label=f"“{label}”{means}")
+    question = f"{asked} {applies}"
     return replace(task, instruction=question, labels=(YES, NO), meanings={}, wordings=(), examples=(), kind="one")
 
 

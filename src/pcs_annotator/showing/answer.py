@@ -178,6 +178,6 @@ def next_step(result: RunResult) -> str:
         return f"pcs review {folder}"
     if model.certificate is None:
         return f"pcs fit {folder} --max-error 0.1"
-    if result.counts.decisions.get("review", 0):
+    if result.counts.decisions.get("review", 0) and not all(result.dataset.gold or [None]):
         return f"pcs review {folder}"
     return f"pcs label NEW.csv --run {folder}"
