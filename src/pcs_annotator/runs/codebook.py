@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction, whole_number
 from pcs_annotator.relations.phrases import phrases_around
@@ -180,12 +181,13 @@ def _many(
     if "" not in columns:
         return {
             f"{variable}={label}": [
-                _truth(cell, f"{name}, row {row}, column {column}") for row, cell in enumerate(_texts(table, column), 1)
+                _truth(cell, f"{name}, row {row}, column {column}")
+                for row, cell in enumerate(_texts(table, column), row_number(name, 1))
             ]
             for label, column in columns.items()
         }
     where = f"column {columns['']}"
-    cells = enumerate(_texts(table, columns[""]), 1)
+    cells = enumerate(_texts(table, columns[""]), row_number(name, 1))
     given = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
     answers = {label: [None if one is None else YES if label in one else NO for one in given] for label in task.labels}
     return {f"{variable}={label}": said for label, said in answers.items()}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, LabelError, TableError, warn_user
-from pcs_annotator.base.text import counted, listed
+from pcs_annotator.base.text import counted, listed, row_number
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
@@ -353,7 +353,7 @@ def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
 
 def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     """Raise for a gold label that is not in the label set, before anything is paid for."""
-    for row, value in enumerate(dataset.gold, 1):
+    for row, value in enumerate(dataset.gold, row_number(dataset.name, 1)):
         if value is not None:
             label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
     # a label that only one of several people gave is not a gold label
