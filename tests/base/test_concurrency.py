@@ -12,6 +12,7 @@ import time
 import pytest
 
 from pcs_annotator.base.concurrency import deadline, gather_all, run_in_thread, run_sync
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.stopping import stoppable
 
 
@@ -195,3 +196,18 @@ def test_an_event_stops_what_runs_even_if_the_exception_of_a_signal_was_lost() -
             run_sync(long)
     assert ended == ["cleaned up"]
     assert run_sync(lambda: double(21)) == 42
+
+
+def test_an_error_for_the_user_is_shown_without_the_frames_of_every_task_that_raised_it() -> None:
+    error = ConfigError("wrong")
+
+    async def fail() -> None:
+        raise error
+
+    async def several() -> None:
+        await asyncio.gather(*(fail() for _ in range(100)), return_exceptions=True)
+        raise error
+
+    with pytest.raises(ConfigError) as caught:
+        run_sync(several)
+    assert len(caught.traceback) < 10

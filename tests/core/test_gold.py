@@ -142,7 +142,7 @@ def test_error_about_one_id_does_not_list_a_million() -> None:
 
 
 def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> None:
-    with pytest.raises(GoldError, match=r"data\.csv, rows 1 and 3.*'a' and 'b'"):
+    with pytest.raises(GoldError, match=r"data\.csv, rows 2 and 4.*'a' and 'b'"):
         refuse_contradictions(["One", "Two", " One\n"], ["a", "a", "b"], "data.csv")
 
 
@@ -185,5 +185,5 @@ def test_only_the_first_contradictions_are_listed() -> None:
     with pytest.raises(GoldError) as caught:
         refuse_contradictions(texts, ["a", "b", "a"] * 20, "data.csv")
     message = str(caught.value)
-    assert "rows 1 and 2 and 3 have the same text but the gold labels 'a' and 'b'" in message
-    assert "31 and 32 and 33, and 9 more (60 rows in all)" in message
+    assert "rows 2 and 3 and 4 have the same text but the gold labels 'a' and 'b'" in message
+    assert "32 and 33 and 34, and 9 more (60 rows in all)" in message

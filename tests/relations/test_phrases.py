@@ -27,8 +27,10 @@ INSTRUCTIONS = {
 @pytest.mark.parametrize("language", [language for language in all_phrases() if language != "en"])
 def test_every_sentence_is_in_its_language(language: str) -> None:
     phrases = all_phrases()[language]
-    sentences = " ".join((phrases.lead_in, phrases.role, phrases.data, phrases.bare))
+    sentences = " ".join((phrases.lead_in, phrases.role, phrases.data, phrases.bare, phrases.every, phrases.lines))
     assert known_language(sentences) == language
+    assert "none" in phrases.every
+    assert phrases.applies.count("{label}") == 1
     assert len(phrases.wordings) == 3
     assert all(wording.count(PLACE) == 1 for wording in phrases.wordings)
     assert language_of(phrases.wordings[1]) in (language, "")

@@ -219,7 +219,7 @@ def test_different_gold_for_equal_texts_is_refused_even_from_different_files(tmp
     write_table(pa.Table.from_pylist(table), tmp_path / "run" / "items.parquet")
     other = {"good": "bad", "bad": "good"}[table[0]["gold"]]
     given = write_csv(tmp_path / "mine.csv", [{"id": "t25", "gold": other}])
-    with pytest.raises(GoldError, match="rows 1 and 26"):
+    with pytest.raises(GoldError, match="rows 2 and 27"):
         fit_run(tmp_path / "run", None, FromPeople(gold=given))
 
 

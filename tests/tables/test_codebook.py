@@ -39,12 +39,12 @@ def test_a_codebook_has_labels_meanings_examples_and_an_instruction(tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("label\na\nA\n", "book.csv, row 2: the label 'A' is in book.csv, row 1 too: keep one row"),
-        ("label,example\n,A text\n", "book.csv, row 1: there is no label"),
-        ("label,definition\n,x\n", "book.csv, row 1: there is no label"),
+        ("label\na\nA\n", "book.csv, row 3: the label 'A' is in book.csv, row 2 too: keep one row"),
+        ("label,example\n,A text\n", "book.csv, row 2: there is no label"),
+        ("label,definition\n,x\n", "book.csv, row 2: there is no label"),
         ("label,notes\na,x\n", r"book.csv has a column 'notes', .*: rename or remove it"),
         ("name\na\n", "book.csv has no column 'label'"),
-        ("label,instruction\na,One?\nb,Two?\n", "row 1 and book.csv, row 2 have different instructions"),
+        ("label,instruction\na,One?\nb,Two?\n", "row 2 and book.csv, row 3 have different instructions"),
         ("label\n", "book.csv has no"),
     ],
 )
@@ -56,8 +56,8 @@ def test_errors_in_a_codebook_name_file_and_row(content: str, message: str, tmp_
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("text,label\nA goal.,\n", "shown.csv, row 1: the example has no label"),
-        ("text,label\nA goal.,sport\n,sport\n", "shown.csv, row 2: the example has no text"),
+        ("text,label\nA goal.,\n", "shown.csv, row 2: the example has no label"),
+        ("text,label\nA goal.,sport\n,sport\n", "shown.csv, row 3: the example has no text"),
         ("text,label\n", "shown.csv has no"),
         ("txt,label\nA goal.,sport\n", "shown.csv has no column 'text'; there are txt, label"),
     ],
@@ -95,7 +95,7 @@ def test_what_does_not_fit_together_is_refused(given: dict[str, object], message
 
 def test_an_example_with_another_label_names_its_row(tmp_path: Path) -> None:
     shown = written(tmp_path / "shown.csv", "text,label\nA goal.,sport\nA vote.,politics\n")
-    with pytest.raises(UserError, match=r"shown\.csv, row 2, column label: 'politics' is not one of the labels"):
+    with pytest.raises(UserError, match=r"shown\.csv, row 3, column label: 'politics' is not one of the labels"):
         read_settings(None, tmp_path, {"labels": ["sport", "money"], "examples": shown})
 
 

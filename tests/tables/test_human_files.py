@@ -40,9 +40,9 @@ def test_no_gold_is_a_table_without_rows(tmp_path: Path) -> None:
 
 def test_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     gold = [
-        GivenGold(1, "a", "good", "informative", text_hash="h1"),
-        GivenGold(2, "b", "bad"),
-        GivenGold(3, "c", "bad", "for review"),
+        GivenGold(2, "a", "good", "informative", text_hash="h1"),
+        GivenGold(3, "b", "bad"),
+        GivenGold(4, "c", "bad", "for review"),
     ]
     write_gold(tmp_path / "gold.csv", gold)
     assert read_gold(tmp_path / "gold.csv") == gold
@@ -50,7 +50,7 @@ def test_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_empty_rows_are_left_out_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, "ID, Gold ,text\na,,One\nb, good ,Two\n7,bad,Three\n")
-    assert read_gold(path) == [GivenGold(2, "b", "good", text="Two"), GivenGold(3, "7", "bad", text="Three")]
+    assert read_gold(path) == [GivenGold(3, "b", "good", text="Two"), GivenGold(4, "7", "bad", text="Three")]
 
 
 def test_texts_may_be_in_the_column_that_they_have_in_the_data(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
     [
         ("id,label\na,good\n", r"filled\.csv.*'gold'.*id, label"),
         ("gold\ngood\n", "'id'"),
-        ("id,gold,drawn\na,good,by me\n", r"row 1.*'by me'.*at random,.* informative"),
+        ("id,gold,drawn\na,good,by me\n", r"row 2.*'by me'.*at random,.* informative"),
     ],
 )
 def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) 
 def test_gold_is_read_from_the_columns_of_the_data(tmp_path: Path) -> None:
     path = written(tmp_path, "Case,said,code\nc1,One,good\nc2,Two,\n")
     used = Columns(text="said", id="case", gold="code")
-    assert read_gold(path, used) == [GivenGold(1, "c1", "good", text="One")]
+    assert read_gold(path, used) == [GivenGold(2, "c1", "good", text="One")]
     numbered = replace(used, id=None)
-    assert read_gold(path, numbered) == [GivenGold(1, "1", "good", text="One")]
+    assert read_gold(path, numbered) == [GivenGold(2, "1", "good", text="One")]
     with pytest.raises(TableError, match="no column 'id'"):
         read_gold(written(tmp_path, "code\ngood\n"), numbered)

@@ -54,8 +54,7 @@ def write_zstandard(path: Path, name: str, contents: bytes) -> Path:
 
 def test_scorers_are_judges(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.eval", [sample(number) for number in range(4)])
-    with pytest.warns(PcsWarning, match="columns that are not read as votes: 'text'"):
-        found = read_vote_table(path)
+    found = read_vote_table(path)
     assert found.votes.annotators == ("judge_a", "judge_b")
     assert found.votes.ids == ("q0", "q1", "q2", "q3")
     assert found.votes.codes[:, 1, 0, 0].tolist() == [0, 1, 1, 0]

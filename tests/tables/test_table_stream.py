@@ -145,7 +145,7 @@ def test_a_limit_spares_the_rest_of_the_files(tmp_path: Path) -> None:
 def test_a_table_without_rows_or_with_its_header_twice_is_refused(tmp_path: Path, ending: str) -> None:
     names = {"id": "id", "text": "text"}
     path = written(tmp_path / f"data{ending}", pa.table({name: [name, "x"] for name in names}))
-    with pytest.raises(TableError, match=r"row 1 repeats the header"):
+    with pytest.raises(TableError, match=rf"row {2 if ending == '.csv' else 1} repeats the header"):
         list(open_stream(path, Columns()).chunks())
     with writing_table(path) as writer:
         writer.write(pa.table({name: pa.array([], pa.string()) for name in names}))

@@ -76,9 +76,9 @@ def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
         ),
         ("key,text\na,One\n", {"id": "id"}, r"'id'.*--id-column"),
         ("key,text\na,One\n", {"gold": "truth"}, r"'truth'.*--gold-column"),
-        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 1 and 3.*id 'a'"),
+        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 2 and 4.*id 'a'"),
         ("id,text\n", {}, r"texts\.csv.*no rows"),
-        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 1.*header"),
+        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 2.*header"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_an_error(

@@ -98,7 +98,7 @@ def test_given_labels_are_used() -> None:
 
 
 def test_unknown_label_names_row_column_and_a_way_out() -> None:
-    with pytest.raises(LabelError, match=r"column 'label', row 3 \(id '2'\): 'fake'.*unknown='abstain'"):
+    with pytest.raises(LabelError, match=r"column 'label', id '2': 'fake'.*unknown='abstain'"):
         Votes.from_table(LONG, labels=["real"])
 
 
@@ -152,5 +152,5 @@ def test_refusal_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text("id,annotator,relation,label\n1,a,r,x\n1,a,r,y\n")
 
-    with pytest.raises(TableError, match=r"^long\.csv: rows 1 and 2.*'1'"):
+    with pytest.raises(TableError, match=r"^long\.csv: rows 2 and 3.*'1'"):
         Votes.from_table(path)

@@ -236,7 +236,7 @@ def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(capsys: pyte
     assert "add frames_human interest" in capsys.readouterr().err
     Path("data.csv").write_text("\n".join([lines[0], "Text 1,1,maybe,0"]) + "\n")
     assert main(["run", "data.csv", "-o", "other"]) == 2
-    assert "row 1, column frames_human interest: 'maybe' says neither yes nor no" in capsys.readouterr().err
+    assert "row 2, column frames_human interest: 'maybe' says neither yes nor no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

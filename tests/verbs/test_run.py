@@ -213,8 +213,8 @@ def test_equal_texts_with_different_gold_are_listed_and_accepted_on_request(data
     with pytest.raises(GoldError) as refused:
         made(data)
     message = str(refused.value)
-    assert re.match(r"data\.csv, rows 1 and 21 have the same text but the gold labels '\w+' and '\w+'", message)
-    assert "rows 2 and 22, 3 and 23, " in message
+    assert re.match(r"data\.csv, rows 2 and 22 have the same text but the gold labels '\w+' and '\w+'", message)
+    assert "rows 3 and 23, 4 and 24, " in message
     assert ", and 1 more (24 rows in all)" in message
     assert "--gold-wins" in message
     assert not (data.parent / "run" / "ledger.db").exists()
@@ -255,7 +255,7 @@ def test_a_file_that_labels_a_row_twice_differently_is_refused(data: Path) -> No
     made(data)
     rows = [{"id": "t15", "gold": "good"}, {"id": "t15", "gold": "GOOD"}, {"id": "t15", "gold": "bad"}]
     people = FromPeople(gold=write_csv(data.parent / "mine.csv", rows))
-    with pytest.raises(GoldError, match=r"mine\.csv, rows 2 and 3 give 't15' the gold labels 'good' and 'bad'"):
+    with pytest.raises(GoldError, match=r"mine\.csv, rows 3 and 4 give 't15' the gold labels 'good' and 'bad'"):
         fit_run(data.parent / "run", None, people)
     assert fit_run(data.parent / "run", None, replace(people, gold_wins=True)).dataset.gold[15] == "bad"
 

@@ -8,6 +8,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
+from pcs_annotator.base.errors import PcsError
 from pcs_annotator.base.stopping import STOPPED
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         running.set_result((asyncio.get_running_loop(), task))
         try:
             result.set_result(await task)
+        except PcsError as error:  # several tasks may have raised it, and each added its frames
+            result.set_exception(error.with_traceback(None))
         except BaseException as error:
             result.set_exception(error)
 

@@ -1,5 +1,6 @@
 """Small texts for people: counts with their nouns, lists of names, and one line of many."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -56,3 +57,15 @@ def one_line(text: str) -> str:
 def first_line(error: Exception) -> str:
     """Return the first line of what an error says, or its kind if it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+_HEADED = re.compile(r"\.(csv|tsv|txt|xls[xm]?|ods)(\.\w+)?$", re.IGNORECASE)
+
+
+def row_number(table: str, row: int) -> int:
+    """Return the number that a row of a table, counted from 1, has in its file: a header is row 1, as in Excel.
+
+    >>> row_number("news.csv.gz", 1), row_number("news.jsonl", 1)
+    (2, 1)
+    """
+    return row + (_HEADED.search(table) is not None)

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError
-from pcs_annotator.base.text import MOST_LISTED, listed
+from pcs_annotator.base.text import MOST_LISTED, listed, row_number
 from pcs_annotator.core.arrays import CODE, Codes, values_of
 from pcs_annotator.core.identity import text_key
 from pcs_annotator.core.task import label_code
@@ -33,7 +33,7 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
 def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], table: str) -> None:
     """Raise when the same text has different gold labels, because nothing valid can be learned from both."""
     seen: dict[str, dict[int, str]] = {}
-    for row, (text, label) in enumerate(zip(texts, gold, strict=True), 1):
+    for row, (text, label) in enumerate(zip(texts, gold, strict=True), row_number(table, 1)):
         if label and (key := text_key(text)):
             seen.setdefault(key, {})[row] = label
     wrong = [rows for rows in seen.values() if len({label.casefold() for label in rows.values()}) > 1]

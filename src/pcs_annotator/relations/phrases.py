@@ -27,6 +27,10 @@ class Phrases:
     tag: str  # asks for one tag
     bare: str  # asks for one label
     inside: str  # what a tag looks like if there are too many labels to list them
+    every: str  # asks for every label that applies
+    lines: str  # asks for a line of answer to each of several questions
+    answer: str  # comes before these lines
+    applies: str  # asks whether one label applies
     wordings: tuple[str, ...]  # templates around the instruction
 
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction, whole_number
+from pcs_annotator.relations.phrases import phrases_around
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import is_large
 from pcs_annotator.runs.run_request import RunRequest
@@ -118,7 +120,8 @@ def _applies(task: TaskSettings, label: str) -> TaskSettings:
     """Return the question whether one of several labels applies."""
     asked = task.instruction or usual_instruction(task.labels)
     means = f" ({task.meanings[label]})" if label in task.meanings else ""
-    question = f"{asked} Does the label “{label}”{means} apply to the text?"
+    applies = phrases_around(asked, task.labels).applies.format(label=f"“{label}”{means}")
+    question = f"{asked} {applies}"
     return replace(task, instruction=question, labels=(YES, NO), meanings={}, wordings=(), examples=(), kind="one")
 
 
@@ -177,12 +180,13 @@ def _many(
     if "" not in columns:
         return {
             f"{variable}={label}": [
-                _truth(cell, f"{name}, row {row}, column {column}") for row, cell in enumerate(_texts(table, column), 1)
+                _truth(cell, f"{name}, row {row}, column {column}")
+                for row, cell in enumerate(_texts(table, column), row_number(name, 1))
             ]
             for label, column in columns.items()
         }
     where = f"column {columns['']}"
-    cells = enumerate(_texts(table, columns[""]), 1)
+    cells = enumerate(_texts(table, columns[""]), row_number(name, 1))
     given = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
     answers = {label: [None if one is None else YES if label in one else NO for one in given] for label in task.labels}
     return {f"{variable}={label}": said for label, said in answers.items()}

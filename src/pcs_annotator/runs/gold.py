@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, LabelError, TableError, warn_user
-from pcs_annotator.base.text import listed
+from pcs_annotator.base.text import counted, listed, row_number
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
@@ -28,6 +29,7 @@ from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
 
 MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
+FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so common may be a typo of it
 NAMING = "name all labels with --labels, or each with --label"
 
 ROWS_TO_LABEL = 30
@@ -350,7 +352,22 @@ def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
         )
     rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
     refuse_doubtful(dataset.gold, rows, naming)
+    _warn_of_typos(dataset, [*spellings.values()], naming)
     return tuple(sorted(spellings.values()))
+
+
+def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None:
+    """Warn of a rare label that is spelled almost like a usual one."""
+    times = Counter(filter(None, (label and label.casefold() for label in dataset.gold)))
+    usual = [one for one in labels if times[one.casefold()] >= MANY_TIMES]
+    for rare in (one for one in labels if times[one.casefold()] <= FEW_TIMES):
+        if alike := get_close_matches(rare.casefold(), map(str.casefold, usual), 1, ALIKE):
+            same = next(one for one in usual if one.casefold() == alike[0])
+            rows = counted(times[rare.casefold()], "row has", "rows have")
+            warn_user(
+                f"{dataset.name}: {rows} the gold label {rare!r}, which is almost {same!r} ({times[alike[0]]:,} rows): "
+                f"correct it if it is a typo, or {naming}"
+            )
 
 
 def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
@@ -363,7 +380,7 @@ def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
 
 def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     """Raise for a gold label that is not in the label set, before anything is paid for."""
-    for row, value in enumerate(dataset.gold, 1):
+    for row, value in enumerate(dataset.gold, row_number(dataset.name, 1)):
         if value is not None:
             label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
     # a label that only one of several people gave is not a gold label

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.coders import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -80,7 +81,7 @@ def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOU
         columns["gold"] = [label or "" for label in majority_labels(coders)]
     _require(path, ("gold",), columns)
     found = []
-    for row, one in enumerate(_rows(columns), 1):
+    for row, one in enumerate(_rows(columns), row_number(path.name, 1)):
         how = one.get("drawn", "")
         if not one["gold"]:
             continue
@@ -170,7 +171,7 @@ def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
 
 def numbered_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a table that are not empty, each with its file and number for messages."""
-    for number, row in enumerate(_rows(_columns(path, needed)), 1):
+    for number, row in enumerate(_rows(_columns(path, needed)), row_number(path.name, 1)):
         if any(row.values()):
             yield f"{path.name}, row {number}", row
 

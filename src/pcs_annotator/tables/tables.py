@@ -5,12 +5,14 @@ import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item, pair_text, whole_number
 from pcs_annotator.tables.arrow import pa
@@ -72,7 +74,8 @@ def text_names(column: str, there: Collection[str]) -> list[str]:
 def texts_in(table: pa.Table, column: str) -> list[str]:
     """Return the texts in a column, or pairs of those in two columns; empty where there is none."""
     names = text_names(column, table.column_names)
-    found = [[text or "" for text in text_column(name, table[name]).to_pylist()] for name in names]
+    columns = [text_column(name, table[name], objects=True) for name in names]
+    found = [[text or "" for text in column.to_pylist()] for column in columns]
     return found[0] if len(found) == 1 else [pair_text(*texts) for texts in zip(*found, strict=True)]
 
 
@@ -222,21 +225,22 @@ class TableStream:
 
     def refuse_twins(self, suspects: set[int]) -> None:
         """Raise if two rows have the same id; only ids with one of these hashes are compared."""
-        seen: dict[str, int] = {}
+        seen, shown = dict[str, int](), partial(row_number, self.name)
         for numbers, ids in self._ids():
             for row, name in zip(numbers, ids, strict=True):
                 if hash(name) in suspects and seen.setdefault(name, row) != row:
                     column = self.columns.id
                     free = f"rename the column {column!r} and " if column == ROW_NUMBERS else ""
                     raise TableError(
-                        f"{self.name}, rows {seen[name]} and {row} have the same {column} {name!r}: rename one, use "
-                        f"another column with --id-column, or {free}number the rows with --id-column row"
+                        f"{self.name}, rows {shown(seen[name])} and {shown(row)} have the same {column} {name!r}: "
+                        "rename one, use another column with --id-column, or "
+                        f"{free}number the rows with --id-column row"
                     )
 
     def _dataset(self, numbers: Sequence[int], table: pa.Table) -> Dataset:
         names = {name: column[0].as_py() for name, column in columns_of(table).items()}
         if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in names.items()):
-            raise TableError(f"{self.name}: row 1 repeats the header: remove one of the two")
+            raise TableError(f"{self.name}: row {row_number(self.name, 1)} repeats the header: remove one of the two")
         rows = zip(self._names(numbers, table), texts_in(table, self.columns.text or ""), strict=True)
         return Dataset(
             name=self.name,

@@ -108,13 +108,16 @@ def read_file(path: Path, reading: Reading = AS_FOUND, wanted: Collection[str] |
     return table_files.gathered(file.batches(schema), schema, file.name, packed=file.packed)
 
 
-def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as texts: null for missing, `1` rather than `1.0` for whole numbers, and JSON for objects.
+def text_column(name: str, column: pa.ChunkedArray, *, objects: bool = False) -> pa.Array:
+    """Return a column as texts: null for missing, `1` rather than `1.0` for whole numbers.
 
-    pandas turns a column of whole numbers into floats as soon as one cell is empty.
+    pandas turns a column of whole numbers into floats as soon as one cell is empty. With `objects`, objects and lists
+    become JSON, as in JSON Lines; otherwise they are refused.
     """
     values = column.combine_chunks()
     try:
+        if objects and pa.types.is_nested(values.type):
+            return pa.array(map(as_cell, values.to_pylist()), pa.string())
         return _as_texts(values)
     except (pa.ArrowException, TypeError) as error:
         raise TableError(f"column {name!r} holds {values.type}, which is not text: convert it to texts") from error
@@ -127,8 +130,6 @@ def _as_texts(values: pa.Array) -> pa.Array:
         # polars stores categories as a text type that pyarrow cannot look up
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
-    if pa.types.is_nested(values.type):
-        return pa.array(map(as_cell, values.to_pylist()), pa.string())
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))

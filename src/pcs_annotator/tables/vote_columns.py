@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label, whole_number
 from pcs_annotator.core.votes import ABSTAINED, GRADE_TOLERANCE, NOT_ASKED, Unknown
@@ -90,7 +91,7 @@ class VoteColumns:
         positions = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         broken = None if self.written else next((place for place, text in enumerate(distinct) if "\n" in text), None)
         if broken is not None:
-            row = int(np.argmax(positions == broken)) + 1
+            row = row_number(self.table, int(np.argmax(positions == broken)) + 1)
             raise TableError(
                 f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open "
                 "there?"
@@ -112,7 +113,8 @@ class VoteColumns:
         wrong = broken | (values < kind.least) | (values > kind.most)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise TableError(f"{self.table}, row {row + 1}, column {name!r}: {cells[row].as_py()!s:.60} {kind.problem}")
+            where = f"{self.table}, row {row_number(self.table, row + 1)}, column {name!r}"
+            raise TableError(f"{where}: {cells[row].as_py()!s:.60} {kind.problem}")
         return values
 
     def named(self, kind: NumberColumns) -> dict[str, str]:
@@ -178,7 +180,7 @@ def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids
     if len(outside) and unknown == "error":
         row = outside[0]
         name = ids.distinct[ids.positions[row]] if isinstance(ids, TextColumn) else ids[row]
-        where = f"column {column.name!r}, row {row + 1} (id {name!r})"
+        where = f"column {column.name!r}, id {name!r}"
         error = unknown_label(column.distinct[column.positions[row]], labels, where)
         raise type(error)(f"{error}; unknown='abstain' counts such votes as abstentions")
     codes[outside] = ABSTAINED
@@ -284,8 +286,8 @@ def _fill_rest(values: Floats, graded: Mask, names: Mapping[int, str], labels: S
         name = names.get(code)
         where = f"column {name!r} is empty" if name else f"there is no column for the label {labels[code]!r}"
         raise TableError(
-            f"{table}, row {row + 1}: {where}, while other labels have grades that do not sum to 1: give every label "
-            "one, or leave all grades of the row empty for a hard vote"
+            f"{table}, row {row_number(table, int(row) + 1)}: {where}, while other labels have grades that do not sum "
+            "to 1: give every label one, or leave all grades of the row empty for a hard vote"
         )
 
 
@@ -305,6 +307,6 @@ def _refuse_large_sums(grades: Grades, names: Mapping[int, str], table: str) -> 
         largest = sorted(names, key=lambda code: -grades[row, code])[:MAX_LISTED]
         listed = ", ".join(f"{names[code]} {grades[row, code]:.4g}" for code in largest)
         raise TableError(
-            f"{table}, row {row + 1}: the grades sum to {total[row]:.4g} ({listed}), more than 1: correct them, or "
-            "leave them empty for a hard vote; rename a column that is not a grade"
+            f"{table}, row {row_number(table, row + 1)}: the grades sum to {total[row]:.4g} ({listed}), more than 1: "
+            "correct them, or leave them empty for a hard vote; rename a column that is not a grade"
         )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE, Array, Integers, Mask
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.task import check_labels, label_lookup
@@ -122,7 +123,7 @@ def _row_ids(columns: VoteColumns) -> TextColumn:
         raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but there is no such column")
     found = columns.texts("id")
     if (found.positions < 0).any():
-        row = int(np.argmax(found.positions < 0)) + 1
+        row = row_number(columns.table, int(np.argmax(found.positions < 0)) + 1)
         raise TableError(f"{columns.table}: the long form needs an 'id' in every row, but row {row} has none")
     return found
 
@@ -148,7 +149,8 @@ def _asked(who: Mapping[str, Integers], blank: Mask, table: str) -> Mask:
     for column, positions in who.items():
         half = np.flatnonzero((positions < 0) & ~empty)
         if len(half):
-            raise TableError(f"{table}, row {half[0] + 1}: column {column!r} is empty; fill it in, or remove the row")
+            row = row_number(table, half[0] + 1)
+            raise TableError(f"{table}, row {row}: column {column!r} is empty; fill it in, or remove the row")
     return ~empty
 
 
@@ -157,7 +159,7 @@ def _ids(columns: VoteColumns) -> list[str]:
         warn_user(f"{columns.table} has no column 'id': its rows are numbered from 1")
         return [str(row) for row in range(1, len(columns) + 1)]
     ids: list[str | None] = text_column("id", columns.columns["id"]).to_pylist()
-    for row, value in enumerate(ids, start=1):
+    for row, value in enumerate(ids, row_number(columns.table, 1)):
         if not value:
             raise TableError(f"{columns.table}, row {row}: the id is empty; give every row an id")
     return [value for value in ids if value]
@@ -168,7 +170,7 @@ def _unique_ids(ids: Sequence[str], name: str) -> list[str]:
     taken, repeated = set(ids), []
     first: dict[str, int] = {}
     result: list[str] = []
-    for row, given in enumerate(ids, start=1):
+    for row, given in enumerate(ids, row_number(name, 1)):
         if first.setdefault(given, row) == row:
             result.append(given)
             continue
@@ -231,7 +233,7 @@ def _draws(columns: VoteColumns) -> Integers:
     draws: list[int] = []
     texts = columns.texts("draw")
     for position, text in enumerate(texts.distinct):
-        row = int(np.argmax(texts.positions == position)) + 1
+        row = row_number(columns.table, int(np.argmax(texts.positions == position)) + 1)
         # pandas writes whole numbers as 0.0 into a file as soon as one cell is empty
         draws.append(_draw(text.removesuffix(".0") or "0", f"{columns.table}, row {row}, column 'draw'"))
     return np.array([*draws, 0], dtype=np.intp)[texts.positions]
@@ -253,8 +255,9 @@ def _repeated(cells: Integers, rows: Integers, ids: TextColumn, table: str) -> T
     order = np.argsort(cells, kind="stable")
     twin = np.flatnonzero(np.diff(cells[order]) == 0)[0]
     first, second = rows[order[twin]], rows[order[twin + 1]]
+    shown = [row_number(table, int(row) + 1) for row in (first, second)]
     return TableError(
-        f"{table}: rows {first + 1} and {second + 1} are the same question about id "
+        f"{table}: rows {shown[0]} and {shown[1]} are the same question about id "
         f"{ids.distinct[ids.positions[first]]!r}: remove one, or number repetitions in a column 'draw'"
     )
 

@@ -149,8 +149,9 @@ def write_results(tables: Iterable[ResultTable], out: Path | None, policy: Outpu
     """
     ways = [] if out is None else [(out, table, ending) for table in tables for ending in WRITERS]
     pages = {folder / f"{table.name}{ending}": WRITERS[ending](table) for folder, table, ending in ways}
-    for path in pages if policy else ():
-        policy.check(path, tuple(WRITERS))
+    if policy is not None:
+        for path in pages:
+            policy.check(path, tuple(WRITERS))
     for path, text in pages.items():
         (policy.write_page if policy else write_page)(path, text)
     return [*pages]

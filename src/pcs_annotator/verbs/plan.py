@@ -98,8 +98,8 @@ def _codebook_plan(request: RunRequest) -> RunPlan:
         seen, plans = set[object](), []
         for name in names:
             config = parts[name].config
-            how = {"ask": replace(config.ask, together=together), "relations": replace(config.relations, **use)}
-            plans.append(plan(replace(parts[name], config=replace(config, **how)), seen))
+            asking, relations = replace(config.ask, together=together), replace(config.relations, **use)
+            plans.append(plan(replace(parts[name], config=replace(config, ask=asking, relations=relations)), seen))
         return [one for one in plans if one.plan.calls] or plans[:1]
 
     def added(plans: Sequence[RunPlan]) -> Plan:

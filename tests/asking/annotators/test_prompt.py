@@ -12,6 +12,7 @@ from pcs_annotator.asking.annotators import prompt
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import sendable
+from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.relations.phrases import all_phrases
 
 NEWS = Task("Label the news as <label>Fake</label> or <label>Real</label>.", ["Fake", "Real"], {"Fake": "made up"})
@@ -217,3 +218,15 @@ def test_replies_to_prompts_in_any_language_are_read(instruction: str, labels: l
 @pytest.mark.parametrize("joint", [phrases.joint for phrases in all_phrases().values()])
 def test_a_list_of_options_is_no_answer_in_any_language(joint: str) -> None:
     assert read_label(f"<label>A1</label>{joint}<label>B2</label>", ["A1", "B2"]).reason == "lists the options"
+
+
+def test_a_prompt_with_several_questions_is_in_one_language() -> None:
+    parts = (
+        Part("thema", "Worum geht es in diesem Text vor allem?", ("Geld", "Sport"), (), False),
+        Part("rahmen", "Welche Rahmen benutzt der Text?", ("Konflikt", "Moral"), (), True),
+    )
+    task = Task(parts[0].instruction, parts[0].labels, together=AskedTogether(parts, "thema", ""))
+    asked = "\n".join(message.content for message in build_messages(task, "Der Bund zahlt."))
+    assert "Nenne jedes Label" in asked
+    assert "Antworte mit einer Zeile" in asked
+    assert not re.search(r"\b(Answer|Name every|question)\b", asked)

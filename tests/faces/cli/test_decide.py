@@ -199,14 +199,14 @@ def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
     assert found["gold_rows"] == 101
     assert found["certificate"]["n_gold"] == 100  # a row that a person chose cannot support a promise
     write_csv(Path("gold.csv"), [{"id": "item-999999", "gold": "neutral"}])
-    assert re.search("gold.csv, row 1: .*'item-999999'", refused(["fit", table, "--gold", "gold.csv"], capsys))
+    assert re.search("gold.csv, row 2: .*'item-999999'", refused(["fit", table, "--gold", "gold.csv"], capsys))
 
 
 def test_gold_of_a_table_that_contradicts_itself_is_refused(capsys: Captured) -> None:
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,,no\n")
     assert main(["fit", "votes.csv", "-q"]) == 0
     Path("mine.csv").write_text("id,gold\n3,no\n")
-    expected = "votes.csv, rows 1 and 3 .*'yes' and 'no'"
+    expected = "votes.csv, rows 2 and 4 .*'yes' and 'no'"
     assert re.search(expected, refused(["fit", "votes.csv", "--gold", "mine.csv"], capsys))
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,no,no\n")
     assert re.search(expected, refused(["fit", "votes.csv"], capsys))
@@ -215,7 +215,7 @@ def test_gold_of_a_table_that_contradicts_itself_is_refused(capsys: Captured) ->
 def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(capsys: Captured) -> None:
     Path("data.csv").write_text("id,text,gold\n1,One,good\n2,Two,bad\n3,One,bad\n")
     error = refused(["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0]], capsys)
-    assert "data.csv, rows 1 and 3" in error
+    assert "data.csv, rows 2 and 4" in error
     assert not Path("runs/data/ledger.db").exists()
 
 

@@ -144,7 +144,7 @@ def _flat(capsys: pytest.CaptureFixture[str]) -> str:
         (
             "id,gold,a|x\n1,yes,yes\n2,no,maybe\n",
             ["--labels", "yes,no"],
-            r"row 2 \(id '2'\): 'maybe'",
+            r"id '2': 'maybe'",
         ),
         ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], r"gold, row 1 \(id '1'\): 'perhaps'"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "'yes'.*'Yes'"),

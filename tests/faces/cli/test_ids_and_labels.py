@@ -34,7 +34,7 @@ def test_rows_with_the_same_id_are_numbered_on_request(capsys: pytest.CaptureFix
     command = ["run", "data.csv", "--labels", "good,bad", *ASK]
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert "rows 1 and 2 have the same id '7'" in error
+    assert "rows 2 and 3 have the same id '7'" in error
     assert "--id-column row" in error
     assert main([*command, "--id-column", "row"]) == 0
     write("data.csv", [*TWICE, ("8", "A new row.", "")])

@@ -233,7 +233,7 @@ def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_p
 def test_ids_that_occur_twice_are_refused_before_any_call(data: Path, tmp_path: Path, small_limits: None) -> None:
     rows = read_csv(data)
     rows[70]["id"] = rows[3]["id"]
-    with pytest.raises(TableError, match="rows 4 and 71 have the same id 't3'"):
+    with pytest.raises(TableError, match="rows 5 and 72 have the same id 't3'"):
         made(write_csv(data, rows), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -241,7 +241,7 @@ def test_ids_that_occur_twice_are_refused_before_any_call(data: Path, tmp_path: 
 def test_a_gold_label_that_is_no_label_is_named_with_its_row(data: Path, tmp_path: Path, sampling: None) -> None:
     rows = read_csv(data)
     rows[75]["gold"] = "ugly"
-    with pytest.raises(LabelError, match=r"data\.csv, row 76, column gold.*'ugly'"):
+    with pytest.raises(LabelError, match=r"data\.csv, row 77, column gold.*'ugly'"):
         made(write_csv(data, rows), tmp_path / "run")
 
 

@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 import zipfile
@@ -282,6 +283,10 @@ def test_estimates_are_written_as_the_name_says(estimated: Estimated, tmp_path: 
     else:
         assert shown in text
         assert "naive (biased)" in text
+    if ending == "csv":
+        rows = [*csv.DictReader(text.splitlines())]
+        assert {row["table"] for row in rows} == {"estimates", "differences"}
+        assert all(None not in row and None not in row.values() for row in rows)
     if ending == "tex":
         low, high = estimated.lines[0].corrected.interval.rounded(3)  # type: ignore[union-attr]
         assert f"{shown} [{100 * low:.1f}, {100 * high:.1f}]" in text

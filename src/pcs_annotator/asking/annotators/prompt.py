@@ -26,7 +26,6 @@ _LABEL_TAG = re.compile(r"<\s*+/?\s*+label\s*+>", re.IGNORECASE)
 
 _FULL_STOPS = ".。।"
 NOTHING = "none"
-_ALL_THAT_APPLY = f"Name every label that applies, with semicolons between them, or {NOTHING}."
 
 
 class OtherAnswer(NamedTuple):
@@ -113,13 +112,13 @@ def _joint_part(parts: tuple[Part, ...]) -> _FixedPart:
     phrases = phrases_around(parts[0].instruction, parts[0].labels)
     listed = []
     for part in parts:
-        asked = f"{part.instruction.strip()} {_ALL_THAT_APPLY}" if part.many else part.instruction.strip()
+        asked = f"{part.instruction.strip()} {phrases.every}" if part.many else part.instruction.strip()
         listed.append(f"<{part.name}>: {asked}\n{_menu(part.labels, dict(part.meanings))}")
     questions = sendable("\n\n".join(listed))
     lines = [f"<{part.name}>{'…; …' if part.many else '…'}</{part.name}>" for part in parts]
-    wanted = "Answer with one line for each question, and nothing else:\n" + "\n".join(lines)
+    wanted = "\n".join([phrases.lines, *lines])
     content = "\n\n".join((phrases.role, questions, wanted, phrases.data))
-    return _FixedPart(content, questions, "", phrases.fenced, f"Answer with {' '.join(lines)}")
+    return _FixedPart(content, questions, "", phrases.fenced, f"{phrases.answer} {' '.join(lines)}")
 
 
 @lru_cache(maxsize=256)

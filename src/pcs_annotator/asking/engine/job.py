@@ -284,7 +284,8 @@ def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, 
         asking = job.form(relation)
         known = next((asked for way, asked in ways if way == asking), None)
         if known is None:
-            ways.append((asking, known := defaultdict(list)))
+            known = defaultdict[int, list[str]](list)
+            ways.append((asking, known))
         for annotator in job.asked_under(place):
             known[annotator].append(relation.name)
     return [

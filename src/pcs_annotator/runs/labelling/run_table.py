@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, warn_user
-from pcs_annotator.base.text import listed
+from pcs_annotator.base.text import listed, row_number
 from pcs_annotator.core.arrays import Array, Mask
 from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.review import Verdict
@@ -75,7 +75,11 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
     surveyed = survey(stream, _seen_by_people(folder), {item.id for item in before})
     for label, row in surveyed.first_gold.items() if config.task.labels else ():
         # raises for one that is not in the label set; the sample no longer knows its row
-        label_code(label, config.task.labels, f"{stream.name}, row {row}, column {stream.columns.gold_source}")
+        label_code(
+            label,
+            config.task.labels,
+            f"{stream.name}, row {row_number(stream.name, row)}, column {stream.columns.gold_source}",
+        )
     known = (*surveyed.sample.items, *surveyed.found)
     return RunTable(stream=stream, data=data, rows=surveyed.rows, sample=surveyed.sample, known=known)
 

@@ -243,6 +243,14 @@ def write_estimates(found: Estimated, path: Path, policy: OutputPolicy = STRICT)
     policy.write_page(path, _FORMATS[path.suffix.lower()](found))
 
 
+def _one_table(several: Sequence[ResultTable]) -> ResultTable:
+    """Return several tables below each other as one that programs can read, with a column that tells them apart."""
+    columns = [*dict.fromkeys(name for table in several for name in table.columns)]
+    cells = [(table.name, dict(zip(table.columns, row, strict=True))) for table in several for row in table.rows]
+    rows = [[name, *(row.get(column) for column in columns)] for name, row in cells]
+    return replace(several[0], columns=["table", *columns], rows=rows)
+
+
 def _markdown(found: Estimated) -> str:
     said = [f"- {markdown_text(one)}" for one in sentences(found)]
     return "\n".join([*map(to_markdown, tables(found)), *said, ""])
@@ -258,7 +266,7 @@ _FORMATS: Mapping[str, Callable[[Estimated], str | bytes]] = {
     ".md": _markdown,
     ".tex": lambda found: "\n".join(to_latex(table, intervals=True) for table in tables(found)),
     ".docx": lambda found: to_docx(tables(found), sentences(found)),
-    ".csv": lambda found: "\n".join(map(to_csv, tables(found))),
+    ".csv": lambda found: to_csv(_one_table(tables(found))),
     ".json": _json,
 }
 FORMATS = tuple(_FORMATS)

@@ -88,7 +88,7 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
 def _next(result: RunResult) -> b.Paragraph:
     """Return how many rows are to be checked, and the command that helps most now."""
     review, step = result.counts.to_review, answer.next_step(result)
-    todo = f"{count(review)} to check → " if review else "Next → "
+    todo = f"{count(review)} to check → " if review and step.startswith("pcs review") else "Next → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
