@@ -102,10 +102,11 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
     place = place_or_table(data)
     folder = default_folder(place) if out is None else Path(out)
     learn, named = running.learn_defaults(folder), kinds.take_settings(given)
+    asked = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
     return RunRequest(
         data=place,
         folder=folder,
-        config=settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn),
+        config=replace(asked, ask=replace(asked.ask, objects=tuple(own.models))),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
         own=own,

@@ -249,9 +249,7 @@ def test_models_without_a_batch_api_are_asked_live_beside_the_others(tmp_path: P
 def test_a_limit_that_batches_use_up_is_not_waited_for_by_live_calls(tmp_path: Path) -> None:
     async def test(desk: Desk) -> None:
         async with asyncio.timeout(60):
-            votes = await desk.ask(
-                texts(60), [MODELS["openai"], f"{desk.stub.url}#other"], budget=Budget(calls=70)
-            )
+            votes = await desk.ask(texts(60), [MODELS["openai"], f"{desk.stub.url}#other"], budget=Budget(calls=70))
         assert desk.tally.failed["budget reached"] == (votes.codes == NOT_ASKED).sum() == 50
 
     at_desk(tmp_path, Behaviour(latency_s=0.01), test)

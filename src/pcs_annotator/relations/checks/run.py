@@ -20,6 +20,7 @@ from pcs_annotator.relations.checks.reading import (
     without_typos,
 )
 from pcs_annotator.relations.language import may_be_english
+from pcs_annotator.relations.phrases import fenced
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -34,7 +35,7 @@ _LONGEST_REASON = 200
 
 async def judge(rewrite: Rewrite, ask: AskRewriter) -> CheckResult | None:
     """Return the model's verdict; None when its reply cannot be read."""
-    texts = f"<first>\n{rewrite.source}\n</first>\n<second>\n{rewrite.text}\n</second>"
+    texts = f"The first text:\n{fenced(rewrite.source)}\n\nThe second text:\n{fenced(rewrite.text)}"
     messages = (Message("system", JUDGE_PROMPT), Message("user", texts))
     reply = await ask(Request(messages=messages, sampling=Sampling(temperature=0.0, max_tokens=60)))
     return read_judgement(reply.text)
