@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from pcs_annotator.base.concurrency import off_loop
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
@@ -98,7 +100,7 @@ async def check_rewrite(
 ) -> tuple[CheckResult, ...]:
     """Return a verdict from every check; only a rewrite that passed all others goes to the judge."""
     rewrite = Rewrite(source, text, expects)
-    return await _with_judge(run_checks(rewrite), rewrite, ask_judge)
+    return await _with_judge(await off_loop(len(source), partial(run_checks, rewrite)), rewrite, ask_judge)
 
 
 async def _with_judge(
@@ -152,7 +154,8 @@ class CheckedRelation(MadeOf):
         found = await rule.sentences(text, context)
         if isinstance(found, NotApplicable):
             return as_variant(self.name, text, found)
-        checked = [run_checks(Rewrite(text[each.start : each.end], each.text, rule.expects)) for each in found]
+        pairs = [Rewrite(text[each.start : each.end], each.text, rule.expects) for each in found]
+        checked = await off_loop(len(text), lambda: list(map(run_checks, pairs)))
         kept = [each for each, verdicts in zip(found, checked, strict=True) if _all_passed(verdicts)]
         new = splice(text, kept or found)
         whole = Rewrite(text, new, rule.expects)
