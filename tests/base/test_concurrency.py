@@ -8,10 +8,12 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from pcs_annotator.base.concurrency import deadline, gather_all, run_in_thread, run_sync
+from pcs_annotator.base.concurrency import deadline, gather_all, off_loop, run_in_thread, run_sync
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.stopping import stoppable
 
@@ -211,3 +213,31 @@ def test_an_error_for_the_user_is_shown_without_the_frames_of_every_task_that_ra
     with pytest.raises(ConfigError) as caught:
         run_sync(several)
     assert len(caught.traceback) < 10
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+def test_a_loop_that_cannot_be_made_is_an_error_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(asyncio.Runner, "_lazy_init", none)
+
+    async def work() -> None: ...
+
+    with pytest.raises(OSError, match="too many open files"):
+        run_sync(work)
+
+
+def test_what_fails_before_it_is_a_coroutine_is_raised() -> None:
+    def start() -> Coroutine[Any, Any, None]:
+        raise ValueError("not begun")
+
+    with pytest.raises(ValueError, match="not begun"):
+        run_sync(start)
+
+
+@pytest.mark.asyncio
+async def test_only_work_on_long_texts_is_done_in_a_thread() -> None:
+    here = threading.get_ident()
+    assert await off_loop(10, threading.get_ident) == here
+    assert await off_loop(1_000_000, threading.get_ident) != here

@@ -232,6 +232,14 @@ def test_functions_stand_where_names_do(data: Path) -> None:
     assert label(TEXTS, "here", models=given, relations=[loudly_said, softly]).outcomes[0].label
 
 
+def test_a_function_with_the_name_of_a_model_is_never_taken_for_it(data: Path) -> None:
+    named = Annotator(answer, name="gpt-4o-mini")
+    run(TEXTS[:4], "out", labels=["good", "bad"], models=[named], relations=["original"])
+    with pytest.raises(ConfigError, match="'gpt-4o-mini' was a Python function or object when this run was made"):
+        label(["New."], "out", environment={"OPENAI_API_KEY": "sk-x"})
+    assert label(["New."], "out", models=[named])
+
+
 def test_a_function_rewrites_and_an_annotator_keeps_its_name(data: Path) -> None:
     def rewrite(question: str) -> str:
         return "Something else."

@@ -317,6 +317,25 @@ def test_an_edited_function_is_asked_again_and_an_unchanged_one_is_not(module: I
     assert calls == [2, 0, 2, 0]
 
 
+REMEMBERS = """
+SEEN = []
+def model(text):
+    SEEN.append(text)
+    return 'yes'
+"""
+
+
+def test_a_function_that_fills_a_global_stays_the_same_model_and_that_is_said_once(
+    module: Importer, tmp_path: Path
+) -> None:
+    model = module(REMEMBERS).model
+    assert ask(model, tmp_path / "l.db") == 2
+    with pytest.warns(PcsWarning, match=r"a value that .*model uses has changed .* set another version") as warned:
+        assert [ask(model, tmp_path / "l.db") for _ in range(3)] == [0, 0, 0]
+    assert len(warned) == 1
+    assert ask(module(REMEMBERS).model, tmp_path / "l.db") == 0  # in another process
+
+
 def test_a_version_decides_instead(module: Importer, tmp_path: Path) -> None:
     versions = [("1", ANSWERS), ("1", ANSWERS.replace("yes", "no")), ("2", ANSWERS)]
     calls = [ask(module(source).model, tmp_path / "l.db", version=version) for version, source in versions]

@@ -220,6 +220,22 @@ def test_variables_of_the_process_take_precedence_over_the_file(
     assert "PCS_B" not in read_environment(tmp_path / "nowhere")
 
 
+def test_a_base_url_from_a_file_gets_no_key_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, key = "GROQ_BASE_URL=http://127.0.0.1:9/v1\n", "GROQ_API_KEY=gsk-of-the-file\n"
+    (tmp_path / ".env").write_text(url, encoding="utf-8")
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-of-the-user")
+    with pytest.raises(
+        ConfigError, match=r"GROQ_BASE_URL is in a \.env file, and GROQ_API_KEY is not: nothing was sent"
+    ):
+        resolve_model("groq:m", read_environment(tmp_path))
+    monkeypatch.setenv("GROQ_BASE_URL", "http://127.0.0.1:9/v1")
+    assert resolve_model("groq:m", read_environment(tmp_path)).name == "groq:m"
+    monkeypatch.delenv("GROQ_BASE_URL")
+    monkeypatch.delenv("GROQ_API_KEY")
+    (tmp_path / ".env").write_text(url + key, encoding="utf-8")
+    assert resolve_model("groq:m", read_environment(tmp_path)).name == "groq:m"
+
+
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe")
     with pytest.raises(ConfigError, match="UTF-8"):

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
-from functools import partial
 from typing import Any, TypeVar
 
 from pcs_annotator.base.errors import PcsError
@@ -14,6 +13,7 @@ from pcs_annotator.base.stopping import STOPPED
 T = TypeVar("T")
 
 LONGEST_GRACE = 1.0
+LONG_TEXT = 5_000  # characters: rules for letters take some milliseconds
 STALL = 0.01  # seconds by which a timer of a loop that is only busy may be late
 
 
@@ -39,10 +39,18 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:
             result.set_exception(error)
 
+    def main() -> None:
+        work = supervised()
+        try:
+            asyncio.run(work)
+        except BaseException as error:  # no loop could be made, as when no file can be opened
+            work.close()
+            if not result.done():
+                result.set_exception(error)
+
     # with the caller's context, so that it knows which locks are held here;
     # daemon: a second Ctrl-C ends the process even while the first is being handled
-    main = partial(copy_context().run, lambda: asyncio.run(supervised()))
-    thread = threading.Thread(target=main, name="pcs-engine", daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(main,), name="pcs-engine", daemon=True)
     thread.start()
     try:
         _wait(result, stopped)
@@ -81,6 +89,11 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         await asyncio.wait([waiting])
         waiting.exception()  # marked as retrieved: the caller knows that it was stopped
         raise
+
+
+async def off_loop(characters: int, work: Callable[[], T]) -> T:
+    """Do work on a text, a long one in a thread, so that a service goes on answering others."""
+    return await asyncio.to_thread(work) if characters > LONG_TEXT else work()
 
 
 async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:

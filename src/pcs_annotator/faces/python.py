@@ -102,13 +102,13 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
     place = place_or_table(data)
     folder = default_folder(place) if out is None else Path(out)
     learn, named = running.learn_defaults(folder), kinds.take_settings(given)
-    whole = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
+    asked = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
     if named.get("max_error", 0) is None:  # a promise is not wanted; other settings are not given if they are None
-        whole = replace(whole, learn=replace(whole.learn, max_error=None))
+        asked = replace(asked, learn=replace(asked.learn, max_error=None))
     return RunRequest(
         data=place,
         folder=folder,
-        config=whole,
+        config=replace(asked, ask=replace(asked.ask, objects=tuple(own.models))),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
         own=own,

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.models.failures import CallSite
-from pcs_annotator.models.provider import read_key, refuse_key
+from pcs_annotator.models.provider import check_same_source, read_key, refuse_key
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"
@@ -88,6 +88,8 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protoc
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
     """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
     base = url or base_url(host.name, environment, host.base_url, host.url_variables)
+    for variable in () if url else url_variables(host.name, host.url_variables):
+        check_same_source(environment, variable, host.key_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",
         model=model,
@@ -98,9 +100,14 @@ def call_site(host: Host, model: str, environment: Mapping[str, str], url: str =
     )
 
 
+def url_variables(name: str, others: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the environment variables that may hold a provider's base URL."""
+    return (f"{name.upper()}_BASE_URL", *others)
+
+
 def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:
     """Return a provider's base URL: from `<NAME>_BASE_URL`, another variable, or its usual address."""
-    for variable in (f"{name.upper()}_BASE_URL", *others):
+    for variable in url_variables(name, others):
         url = environment.get(variable, "").strip()
         if url:
             return check_url(url, variable, f"set {name.upper()}_API_KEY instead")

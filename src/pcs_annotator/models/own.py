@@ -24,6 +24,7 @@ from pathlib import PurePath
 from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
 from pcs_annotator.core.chat import Message, Reply, Request
@@ -57,6 +58,29 @@ def fingerprint(thing: object) -> CodeFingerprint:
     return CodeFingerprint(blake2b(seen, digest_size=DIGEST_BYTES).hexdigest(), tuple(sorted(unseen)))
 
 
+_FIRST: WeakKeyDictionary[FunctionType, CodeFingerprint] = WeakKeyDictionary()
+_SAID_CHANGED: WeakSet[FunctionType] = WeakSet()
+
+
+def first_fingerprint(thing: object) -> CodeFingerprint:
+    """Return the digest that a function had when it was first used: a global that it fills makes no other model of it.
+
+    A `PcsWarning` says once that something has changed. Settings of other objects count as they are now.
+    """
+    found = fingerprint(thing)
+    if not isinstance(thing, FunctionType):
+        return found
+    first = _FIRST.setdefault(thing, found)
+    if first.digest != found.digest and thing not in _SAID_CHANGED:
+        _SAID_CHANGED.add(thing)
+        warn_user(
+            f"a value that {_name(thing)} uses has changed since its first call; it still counts as the same model, "
+            "and its old answers are used: if it answers differently now, set another version, as in "
+            "Annotator(model, version='2')"
+        )
+    return first
+
+
 class OwnModel:
     """A model that is given as an object; `thing` is what it answers by, None if the name says everything.
 
@@ -79,7 +103,7 @@ class OwnModel:
         """Name and digest, read at the first question; a `PcsWarning` names what it does not show."""
         if self._thing is None:
             return self.name
-        found = fingerprint(self._thing)
+        found = first_fingerprint(self._thing)
         if found.unseen:
             warn_user(
                 f"{self._known_as}: the ledger does not notice when {', '.join(found.unseen)} changes, and uses the "

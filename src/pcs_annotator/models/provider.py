@@ -55,6 +55,12 @@ def opens(name: str) -> Callable[[Open], Open]:
     return decorate
 
 
+class Environment(dict[str, str]):
+    """The variables of the process and of a `.env` file, and which of them only the file has."""
+
+    from_file: Mapping[str, str] = {}
+
+
 class Unasked(dict[str, str]):
     """An environment in which keys may be missing, because its models are not asked: for planning."""
 
@@ -99,7 +105,24 @@ def read_environment(folder: Path) -> dict[str, str]:
 
     The error for a file that cannot be read has the number of a bad line, never its content.
     """
-    return {**_read_file(folder / ".env"), **os.environ}
+    from_file = {name: value for name, value in _read_file(folder / ".env").items() if name not in os.environ}
+    found = Environment({**from_file, **os.environ})
+    found.from_file = from_file
+    return found
+
+
+def check_same_source(environment: Mapping[str, str], url: str, keys: Sequence[str]) -> None:
+    """Raise if a base URL comes from a `.env` file and the key from elsewhere: the file may be somebody else's.
+
+    It may lie in the folder of downloaded data, and would send the user's key to any address.
+    """
+    from_file = getattr(environment, "from_file", {})
+    key = next((name for name in keys if environment.get(name, "").strip()), None)
+    if url in from_file and key is not None and key not in from_file:
+        raise ConfigError(
+            f"{url} is in a .env file, and {key} is not: nothing was sent. If the address is yours, put {key} into the "
+            f"same file, or set {url} where {key} is set"
+        )
 
 
 def parse_environment(text: str, source: str = ".env") -> dict[str, str]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONNECT_SECONDS = 20.0
-# For a whole reply, and between two bytes of a file. The engine's deadline is much shorter; this keeps a lone `ask` from
-# hanging forever, also if a byte comes now and then.
+# For a whole reply, and between two bytes of a file. The engine's deadline is much shorter; this keeps a lone `ask`
+# from hanging forever, also if a byte comes now and then.
 SILENT_SECONDS = 600.0
 KEEPALIVE_SECONDS = 60.0
 LARGE = 2**20

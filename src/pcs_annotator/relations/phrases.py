@@ -4,8 +4,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from hashlib import blake2b
 from importlib.resources import files
+from itertools import count
 
+from pcs_annotator.core.chat import sendable
 from pcs_annotator.core.task import USUAL_QUESTION
 from pcs_annotator.relations.language import known_language
 
@@ -61,3 +64,13 @@ def _phrases_around(instruction: str, labels: tuple[str, ...]) -> Phrases:
         instruction = instruction.replace(label, " ")
     heading = instruction.isascii() and len(instruction.split()) < _FEWEST_WORDS
     return known["en"] if heading else known.get(known_language(instruction), known["en"])
+
+
+def fenced(text: str) -> str:
+    """Return a text between tags that its author cannot guess and that do not occur in it."""
+    text = sendable(text)
+    content = text.encode()
+    hashes = (blake2b(content, digest_size=6, person=b"%d" % attempt).digest() for attempt in count())
+    tags = (f"text-{int.from_bytes(digest, 'big') % 10**8:08d}" for digest in hashes)
+    tag = next(tag for tag in tags if tag not in text)
+    return f"<{tag}>\n{text}\n</{tag}>"

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
+from pcs_annotator.base.concurrency import off_loop
 from pcs_annotator.base.errors import ConfigError, PcsError
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
@@ -83,7 +84,7 @@ class TextRule(ByFunction[TextFunction]):
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
         reason = why_not_english(text) if self.english else why_not_prose(text)
-        result = NotApplicable(reason) if reason else self.function(text)
+        result = NotApplicable(reason) if reason else await off_loop(len(text), partial(self.function, text))
         return as_variant(self.name, text, result)
 
     async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:

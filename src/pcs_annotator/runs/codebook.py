@@ -21,7 +21,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction, whole_number
 from pcs_annotator.relations.phrases import phrases_around
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
-from pcs_annotator.runs.labelling.run_table import is_large
+from pcs_annotator.runs.labelling.run_table import IN_MEMORY_ROWS, is_large
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa
@@ -75,7 +75,7 @@ def open_codebook(request: RunRequest) -> tuple[pa.Table, Mapping[str, RunReques
     """
     config, stream = request.config, request.open_data()
     if is_large(stream):
-        remedy = "run a sample of it, and label the rest with pcs label"
+        remedy = f"run a sample of it (--limit), and label the rest in files of at most {IN_MEMORY_ROWS:,} rows"
         raise TableError(f"{stream.name} is too large for a run with several variables: {remedy}")
     table, requests = stream.read().table, {}
     columns = replace(config.data, text_column=stream.columns.text or "", id_column=stream.columns.id_setting)

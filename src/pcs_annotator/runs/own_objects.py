@@ -8,7 +8,7 @@ from typing import TypeGuard
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.models.own import fingerprint
+from pcs_annotator.models.own import first_fingerprint
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.rule import FunctionRelation, Rewriting, relation_of
 
@@ -23,6 +23,7 @@ class OwnObjects:
 
     models: Mapping[str, Annotator] = field(default_factory=dict)  # name → annotator
     relations: Mapping[str, Relation] = field(default_factory=dict)  # name → relation
+    recorded: frozenset[str] = frozenset()  # names that stood for objects when the run was made
 
     @classmethod
     def of(cls, models: Iterable[object], relations: Iterable[object]) -> "OwnObjects":
@@ -41,11 +42,19 @@ class OwnObjects:
 
     def annotator(self, named: Annotator) -> Annotator:
         """Return the annotator that a name stands for, asked for the answers that are wanted now."""
-        found = self.models.get(named.name)
-        return named if found is None else replace(found, answers=named.answers or found.answers)
+        found = self.model(named.name)
+        return replace(found, answers=named.answers or found.answers) if isinstance(found, Annotator) else named
 
     def model(self, given: object) -> object:
-        """Return the model that a name stands for; anything else as it is."""
+        """Return the model that a name stands for; anything else as it is.
+
+        A name that stood for an object is never taken for that of a provider's model, which would get the texts.
+        """
+        if given in self.recorded and given not in self.models:
+            raise ConfigError(
+                f"{given!r} was a Python function or object when this run was made, and is not here: give it in "
+                "Python, as in load_run(folder, models=[…]) or label(data, folder, models=[…])"
+            )
         return self.models.get(given, given) if isinstance(given, str) else given
 
 
@@ -87,7 +96,7 @@ def _told_apart(annotator: Annotator) -> Annotator:
 
 
 def _with_digest(name: str, thing: object) -> str:
-    return f"{'lambda' if name == LAMBDA else name}_{fingerprint(thing).digest[:SHORT]}"
+    return f"{'lambda' if name == LAMBDA else name}_{first_fingerprint(thing).digest[:SHORT]}"
 
 
 def as_relations(given: Iterable[object]) -> list[str | Relation]:

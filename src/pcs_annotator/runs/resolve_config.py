@@ -328,7 +328,7 @@ def collect_settings_of(
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
         max_per_second=asked.max_per_second,
         cluster=cluster,
-        own=own or OwnObjects(),
+        own=replace(own or OwnObjects(), recorded=frozenset(asked.objects)),
     )
 
 

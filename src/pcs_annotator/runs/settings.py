@@ -98,6 +98,7 @@ class AskSettings(SettingsSection):
 
     Attributes:
         models: Models to ask, as provider:model; at least one.
+        objects: Those of them that are Python functions or objects; a run records it.
         answers: Keep the probability of every label, from models that give log-probabilities (graded), or the label
             only (hard); auto is graded, except that hard answers already paid for are kept.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
@@ -127,6 +128,7 @@ class AskSettings(SettingsSection):
     """
 
     models: tuple[str, ...] = setting((), "--model MODEL")
+    objects: tuple[str, ...] = ()
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: bool = setting(True, "--separately", off="Ask about each variable of a codebook in a call of its own.")

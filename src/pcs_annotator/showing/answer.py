@@ -159,7 +159,8 @@ def next_step(result: RunResult) -> str:
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
         return again(result.tally.failed)
-    if not result.learned.figures or (model.certificate is not None and not model.certificate.holds):
+    unlabelled = not all(result.dataset.gold or [None])  # people can label more rows only if some are left
+    if unlabelled and (not result.learned.figures or (model.certificate is not None and not model.certificate.holds)):
         return f"pcs review {folder}"
     if model.certificate is None:
         return f"pcs fit {folder} --max-error 0.1"

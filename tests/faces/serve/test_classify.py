@@ -125,6 +125,19 @@ def test_other_requests_that_make_no_sense(run: Path) -> None:
     asyncio.run(served())
 
 
+def test_a_text_that_is_too_long_for_the_service_is_refused_with_the_limit_and_the_option(run: Path) -> None:
+    async def check() -> None:
+        async with running(run) as one:
+            status, body = await one.classify(["Short.", "x" * 100_001])
+            assert status == 413
+            assert body["error"]["message"] == (
+                "text 1 has 100,001 characters, at most 100,000 are taken: cut it, or start the service with a larger "
+                "--max-text"
+            )
+
+    asyncio.run(check())
+
+
 def test_a_full_queue_says_when_to_come_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     classify, gate = Service.classify, asyncio.Event()
 

@@ -9,12 +9,13 @@ from unittest import mock
 
 import aiohttp
 import pytest
+from starlette.exceptions import HTTPException
 
 from pcs_annotator.faces.serve.app import App, Limits
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 from tests.faces.review.coded import FRAMES, Coder, make_codebook, truth
 from tests.faces.web.serving import serving
 from tests.made_once import made_once
@@ -33,6 +34,12 @@ def test_a_text_gets_all_variables_for_the_price_of_one(folder: CodebookFolder) 
     asyncio.run(_check(folder))
 
 
+async def _slowly(service: Service, text: str, group: str | None) -> Classified:
+    """Each part takes less than the time of a request, and all together take more."""
+    await asyncio.sleep(0.3)
+    return Classified(outcome=None, probabilities=(), spent=Spent(0, 0, 0, 0, None), error=None, version="1")
+
+
 async def _check(folder: CodebookFolder) -> None:
     with mock.patch.dict(providers._factories, {"coder": Coder}):
         services = folder.each(lambda place: Service(place, LoadOptions(environment={})))
@@ -48,6 +55,21 @@ async def _check(folder: CodebookFolder) -> None:
                 refused = await client.post("/predict", json={"tasks": []})
                 other = await client.post("/v1/classify", json={"input": "x", "model": "other"})
                 assert (refused.status, other.status) == (404, 404)
+                again = await client.post("/v1/classify", json={"input": texts, "model": reply["model"]})
+                assert again.status == 200
+                calls = sum(one.tracker.calls for one in services.values())
+                assert f"pcs_calls_total {calls}" in await (await client.get("/metrics")).text()
+                last = [*services.values()][-1]
+                last.note_failure("late")
+                ready = await client.get("/ready")
+                assert (ready.status, (await ready.json())["reason"]) == (503, last.trouble)
+                late = App(services, Limits(seconds=0.5), variables=folder.variables)
+                with (
+                    mock.patch.object(Service, "classify", _slowly),
+                    pytest.raises(HTTPException, match=r"within 0\.5 s"),
+                ):
+                    await late.labelled({"input": "Text 1 is new."})
+                await late.stop()
             await app.stop()
     schema = {"$ref": "#/components/schemas/Classified", "components": about["components"]}
     pytest.importorskip("jsonschema").validate(reply, schema)  # comes with schemathesis

@@ -15,8 +15,9 @@ from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import run_checks
+from pcs_annotator.relations.phrases import fenced
 from pcs_annotator.relations.prompted.cleaning import CUT_OFF, DOES_NOT_APPLY, NOTHING_WRITTEN, REFUSES, REMINDER
-from pcs_annotator.relations.prompted.prompted import built_in, fenced, messages_for, prompt_file
+from pcs_annotator.relations.prompted.prompted import built_in, messages_for, prompt_file
 from tests.stub import Behaviour, StubServer
 
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")

@@ -157,7 +157,7 @@ class Asker:
             pace.turn_away(self._halted, error)
 
     def raise_if_stopped(self) -> None:
-        """Raise what stopped this asker, or the pace of a model, even if something else was raised where it happened."""
+        """Raise what stopped this asker or closed the pace of a model, even if that was hidden where it happened."""
         if self._stopped is not None:
             raise self._stopped
         for pace in self._paces.values():

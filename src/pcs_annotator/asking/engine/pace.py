@@ -224,8 +224,8 @@ class Pace:
             self._said_refused = True
             asked = f", and asks to wait {retry_after:,.0f} s" if retry_after else ""
             warn_user(
-                f"{self.name} refuses all calls (429){asked}: it is asked again every {LONGEST_PAUSE:g} s or sooner, and "
-                f"given up after {self._max_wait:,.0f} s without an answer (max_wait)"
+                f"{self.name} refuses all calls (429){asked}: it is asked again every {LONGEST_PAUSE:g} s or sooner, "
+                f"and given up after {self._max_wait:,.0f} s without an answer (max_wait)"
             )
 
     def crowded(self, sent_at: float) -> None:

@@ -130,7 +130,7 @@ PURPOSES = {
         *("on_drift", "audit", "keep_texts", "keep_days", "refit_every"),
     ),
     "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "cascade", "fresh", "wait"),
-    "Service": ("port", "host", "token", "names", "max_queue", "seconds"),
+    "Service": ("port", "host", "token", "names", "max_queue", "max_text", "seconds"),
     "Output": (),
 }
 """Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""

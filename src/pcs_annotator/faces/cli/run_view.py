@@ -133,7 +133,9 @@ def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json
         found, sets = codebook.label_codebook(book, request, out, saving)
     parts = {name: as_json(one, ()) for name, one in found.items()}
     table, written = variables_table(book.variables, {**found, **sets}, {}), [("labels", str(out))][out == STDIO :]
-    return _show_variables(found, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
+    code = _show_variables(found, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
+    differ = saving.on_drift != "accept" and any(one.drift and one.drift.found for one in found.values())
+    return exit_codes.ExitCode.DRIFT if differ and code != exit_codes.ExitCode.BUDGET else code
 
 
 def ended(found: Variables, *, differ: bool = False) -> int:

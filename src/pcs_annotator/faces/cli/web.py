@@ -89,6 +89,14 @@ def review_command(*, folder: Path, browser: bool, reviewer: str, keys: str, **g
     "--max-queue", type=click.IntRange(1), default=1024, show_default=True, metavar="N", help="Most texts at a time."
 )
 @click.option(
+    "--max-text",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Most characters of a text.",
+)
+@click.option(
     "--timeout",
     "seconds",
     type=click.FloatRange(1),

@@ -41,6 +41,7 @@ class Limits:
 
     max_queue: int = 1024  # how many texts may be in progress and waiting
     seconds: float = 120.0  # how long a request may take
+    max_text: int = 100_000  # characters of a text
 
 
 class Json(Response):
@@ -66,12 +67,13 @@ class App:
     ) -> None:
         self._services, self._variables = services, variables or {}
         self._service = service = next(iter(services.values()))
-        self._seconds = limits.seconds
+        self._seconds, self._max_text = limits.seconds, limits.max_text
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self.watch = Watch(service.folder, "serve", service.tally, port=port)
-        self.watch.follow(service.tally, service.tracker)
-        self.watch.note = lambda: service.note
+        for one in services.values():
+            self.watch.follow(service.tally, one.tracker)
+        self.watch.note = lambda: "; ".join(dict.fromkeys(one.note for one in services.values() if one.note))
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
@@ -109,19 +111,30 @@ class App:
         """Return the answer to a body that names texts."""
         service = self._service
         texts, model = bodies.texts_and_model(body, self._queue.most, pairs=bool(service.task.pair))
-        if model not in (None, "", service.name, service.version):
+        names = {self._model, *(name for one in self._services.values() for name in (one.name, one.version))}
+        if model and model not in names:
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
-        labelled = {name: await self._label(texts, one, groups) for name, one in self._services.items()}
+        until = time.monotonic() + self._seconds
+        labelled = {name: await self._label(texts, one, until, groups) for name, one in self._services.items()}
         return self._listed(labelled, request_id)
 
+    @property
+    def _model(self) -> str:
+        """The model in use or, of a codebook, those of all parts."""
+        return ", ".join(dict.fromkeys(one.version for one in self._services.values()))
+
     async def _label(
-        self, texts: Sequence[str], service: Service, groups: Sequence[str | None] = ()
+        self, texts: Sequence[str], service: Service, until: float, groups: Sequence[str | None] = ()
     ) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
+        for place, text in enumerate(texts):
+            if len(text) > self._max_text:
+                at_most = f"at most {self._max_text:,} are taken: cut it, or start the service with a larger --max-text"
+                raise HTTPException(413, f"text {place} has {len(text):,} characters, {at_most}")
         self._queue.take(len(texts))
         work = [self._keep(service.classify(text, group)) for text, group in zip_longest(texts, groups)]
-        if (await asyncio.wait(work, timeout=self._seconds))[1]:
+        if (await asyncio.wait(work, timeout=max(0.0, until - time.monotonic())))[1]:
             service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"
             raise HTTPException(503, message, {"Retry-After": "5"})
@@ -203,13 +216,15 @@ class App:
 
     def state(self) -> dict[str, Any]:
         """Return whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
-        self._service.look_for_changes()
-        stopping, reason = self._stopping.is_set(), self._service.trouble
+        services = self._services.values()
+        for one in services:
+            one.look_for_changes()
+        stopping, reason = self._stopping.is_set(), next((one.trouble for one in services if one.trouble), "")
         return {
             "status": "stopping" if stopping else "not ready" if reason else "ready",
             "reason": reason,
-            "model": ", ".join(one.version for one in self._services.values()),
-            "outdated": self._service.outdated,
+            "model": self._model,
+            "outdated": next((one.outdated for one in services if one.outdated), ""),
             "queued_texts": self._queue.texts,
         }
 
@@ -220,11 +235,18 @@ class App:
             "pcs_queue_room": ("Texts that there is room for.", self._queue.most),
             "pcs_outdated": ("Whether the run has a newer model, which is unreadable.", bool(service.outdated)),
         }
-        if (drift := service.drift) is not None:
-            groups = drift.groups or {}
-            gauges["pcs_drift"] = ("Whether recent texts differ from those of the run.", drift.found)
-            gauges["pcs_drift_p_value"] = ("Probability of such a difference by chance.", drift.p_value)
-            gauges["pcs_group_drift"] = ("The same by group.", {name: one.found for name, one in groups.items()})
+        if drifts := [one.drift for one in self._services.values() if one.drift is not None]:
+            groups = [found for drift in drifts for found in (drift.groups or {}).items()]
+            by_group = {name: any(one.found for group, one in groups if group == name) for name, _ in groups}
+            gauges["pcs_drift"] = (
+                "Whether recent texts differ from those of the run.",
+                any(one.found for one in drifts),
+            )
+            gauges["pcs_drift_p_value"] = (
+                "Probability of such a difference by chance.",
+                min(one.p_value for one in drifts),
+            )
+            gauges["pcs_group_drift"] = ("The same by group.", by_group)
         for name, (about, of) in AUDITED.items():
             found = {group: of(one) for group, one in service.audits.items()}
             gauges[f"pcs_{name}"] = (about, {"": found[""]} if "" in found else {})
@@ -239,7 +261,8 @@ class App:
             raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
         texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
         asked = [text for text in texts if text]
-        found = iter(await self._label(asked, self._service) if asked else [])
+        until = time.monotonic() + self._seconds
+        found = iter(await self._label(asked, self._service, until) if asked else [])
         version, results = self._service.version, []
         for text in texts:  # a text without a label gets a prediction without a result
             one = next(found) if text else None

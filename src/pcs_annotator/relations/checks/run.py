@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from pcs_annotator.base.concurrency import off_loop
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
@@ -20,6 +22,7 @@ from pcs_annotator.relations.checks.reading import (
     without_typos,
 )
 from pcs_annotator.relations.language import may_be_english
+from pcs_annotator.relations.phrases import fenced
 from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -34,7 +37,7 @@ _LONGEST_REASON = 200
 
 async def judge(rewrite: Rewrite, ask: AskRewriter) -> CheckResult | None:
     """Return the model's verdict; None when its reply cannot be read."""
-    texts = f"<first>\n{rewrite.source}\n</first>\n<second>\n{rewrite.text}\n</second>"
+    texts = f"The first text:\n{fenced(rewrite.source)}\n\nThe second text:\n{fenced(rewrite.text)}"
     messages = (Message("system", JUDGE_PROMPT), Message("user", texts))
     reply = await ask(Request(messages=messages, sampling=Sampling(temperature=0.0, max_tokens=60)))
     return read_judgement(reply.text)
@@ -97,7 +100,7 @@ async def check_rewrite(
 ) -> tuple[CheckResult, ...]:
     """Return a verdict from every check; only a rewrite that passed all others goes to the judge."""
     rewrite = Rewrite(source, text, expects)
-    return await _with_judge(run_checks(rewrite), rewrite, ask_judge)
+    return await _with_judge(await off_loop(len(source), partial(run_checks, rewrite)), rewrite, ask_judge)
 
 
 async def _with_judge(
@@ -156,7 +159,8 @@ class CheckedRelation(MadeOf):
         found = await rule.sentences(text, context)
         if isinstance(found, NotApplicable):
             return as_variant(self.name, text, found)
-        checked = [run_checks(Rewrite(text[each.start : each.end], each.text, rule.expects)) for each in found]
+        pairs = [Rewrite(text[each.start : each.end], each.text, rule.expects) for each in found]
+        checked = await off_loop(len(text), lambda: list(map(run_checks, pairs)))
         kept = [each for each, verdicts in zip(found, checked, strict=True) if _all_passed(verdicts)]
         new = splice(text, kept or found)
         whole = Rewrite(text, new, rule.expects)

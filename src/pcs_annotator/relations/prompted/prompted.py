@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cache, partial
-from hashlib import blake2b
 from importlib.resources import files
-from itertools import count
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
@@ -14,6 +12,7 @@ from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import passes
 from pcs_annotator.relations.language import NAMES, known_language
+from pcs_annotator.relations.phrases import fenced
 from pcs_annotator.relations.prompted import cleaning, windows
 from pcs_annotator.relations.prompted.cleaning import Refused
 
@@ -103,16 +102,6 @@ def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> 
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
         return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{cleaning.REMINDER}"),)
     return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{cleaning.REMINDER}")
-
-
-def fenced(text: str) -> str:
-    """Return a text between tags that its author cannot guess and that do not occur in it."""
-    text = sendable(text)
-    content = text.encode()
-    hashes = (blake2b(content, digest_size=6, person=b"%d" % attempt).digest() for attempt in count())
-    tags = (f"text-{int.from_bytes(digest, 'big') % 10**8:08d}" for digest in hashes)
-    tag = next(tag for tag in tags if tag not in text)
-    return f"<{tag}>\n{text}\n</{tag}>"
 
 
 def hinted(hint: str) -> str:
