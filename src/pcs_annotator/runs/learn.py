@@ -35,7 +35,7 @@ from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import Drift, drift, drift_by_group, profile, profiles
+from pcs_annotator.judging.promising.drift import Drift, drift_by_group, profiles
 from pcs_annotator.judging.promising.whole_table import TURN
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -43,6 +43,7 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.simple import Distance
+from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import Goal, TableGold, held_out_rows, share_table
 from pcs_annotator.version import __version__
@@ -175,6 +176,8 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random & ~votes.silent & (True if assumed is None else assumed)).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
+        if trial is not None and (assumed is None or assumed.any()):
+            warn_of_machine_gold(votes, labelled if assumed is None else labelled & assumed, trial)
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings, known.shape.kind)
         unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
         by_group = None
@@ -188,7 +191,7 @@ def learn(
             no_figures=no_figures,
             trial=trial,
             curves=_curves(trial, settings),
-            drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            drift=gold_drift(votes, at_random, ~labelled & once.distinct, model),
             alternatives=_alternatives(votes, codes, once, known, model, trial),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
@@ -286,25 +289,6 @@ def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
         return None
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
-
-
-def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
-    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
-
-    None without a promise, or if all rows have gold.
-    """
-    if model.certificate is None or not model.certificate.holds or not others.any():
-        return None
-    judged = model.judged(votes)
-    found = drift(
-        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
-        profile(votes.take(others), judged.scores[others], judged.best[others]),
-        names=("those with", "the rows without gold"),
-    )
-    if found.found:
-        remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
-        warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
-    return found
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:

@@ -39,7 +39,8 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
         clear_leftovers(path)
         run = Run.open(path, ledger)
         settings = replace(run.settings, **(changes or {}))
-        run = run.having(config=replace(run.config, learn=settings), by=settings.by)
+        shown = {"by": settings.by, "gold_sample": settings.gold_sample}
+        run = run.having(config=replace(run.config, learn=settings), **shown)
         if people.gold is not None:
             run = run.with_gold(people)
         learned = run.learn(settings, spare_looks=spare_looks)
