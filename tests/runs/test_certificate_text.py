@@ -48,8 +48,17 @@ def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:
 
 
 def test_a_promise_says_what_it_assumes_about_gold_that_we_did_not_draw() -> None:
-    details = promised(replace(HOLDING, assumed_rows=60)).details
-    assert "assuming that the 60 gold labels that came with the data are of rows drawn at random" in details
+    headline = promised(replace(HOLDING, assumed_rows=60)).headline
+    assert headline.endswith(
+        "wrong, with 90 % certainty, if the 60 gold rows that came with the data were drawn at random"
+    )
+
+
+def test_a_promise_says_how_many_rows_wait_for_a_decision() -> None:
+    details = promised(replace(HOLDING, undecided_rows=1)).details
+    assert (
+        "1 row that was drawn at random has no decision of people, and every label there counts as wrong" in details[-1]
+    )
 
 
 def test_without_a_promise_the_reason_is_given() -> None:

@@ -8,15 +8,22 @@ import numpy as np
 import pytest
 
 from pcs_annotator import PcsWarning, Votes
+from pcs_annotator.base.errors import GoldError
+from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.learn import KnownRows, check_drift, learn
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
+from pcs_annotator.showing.findings import what_to_look_at
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import label
+from pcs_annotator.verbs.run import run
 from tests.builders import simulated_votes
-from tests.simulated import move_run, read_csv, simulated_models, simulated_run, write_texts
+from tests.simulated import move_run, read_csv, simulated_config, simulated_models, simulated_run, write_texts
 
 PROMISING = LearnSettings(optimiser="lr", folds=2, resamples=5, max_error=0.1)
 
@@ -59,7 +66,47 @@ def test_a_promise_says_that_gold_of_the_data_is_taken_for_a_random_sample() -> 
     found = learn(votes, gold, PROMISING).model.certificate
     assert found is not None
     assert found.holds
-    assert "assuming that the 400" in " ".join(promised(found).details)
+    assert promised(found).headline.endswith("if the 400 gold rows that came with the data were drawn at random")
+
+
+def test_gold_that_models_gave_is_noticed() -> None:
+    votes, _ = simulated_votes([0.8, 0.75, 0.7], items=400)
+    said = votes.labels
+    by_models = [said[code] for code in score(votes, Weights.uniform(votes)).argmax(axis=1).tolist()]
+    with pytest.warns(PcsWarning, match=r"gold agrees with the label of \d+ of \d+ rows on which the models differ"):
+        learn(votes, by_models, PROMISING)
+
+
+def test_gold_rows_that_the_user_chose_support_no_promise_and_figures_say_so(folder: Path) -> None:
+    assert certificate_with(folder, 0.1).holds
+    result = fit_run(folder, {"max_error": 0.1, "gold_sample": "chosen"})
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert not certificate.holds
+    assert "no gold row was drawn at random" in certificate.why_not
+    assert "figures are about these rows" in str([*what_to_look_at(result.facts)])
+    with pytest.raises(GoldError, match="there are 0 gold rows drawn at random"):
+        estimate_run(folder, EstimateQuestion())
+    again = fit_run(folder, {"gold_sample": "random"}).learned.model.certificate
+    assert again is not None
+    assert again.assumed_rows == 150
+
+
+def test_a_person_at_a_terminal_is_asked_once_how_gold_rows_were_chosen(tmp_path: Path) -> None:
+    asked = list[int]()
+
+    def answer(rows: int) -> GoldSample:
+        asked.append(rows)
+        return "chosen"
+
+    data = write_texts(tmp_path / "data.csv", range(60), 40)
+    request = RunRequest(data=data, folder=tmp_path / "run", config=simulated_config(PROMISING), ask_gold_sample=answer)
+    with simulated_models():
+        for _ in range(2):
+            certificate = run(request).learned.model.certificate
+            assert certificate is not None
+            assert certificate.gold_rows == 0
+    assert asked == [40]
 
 
 @pytest.fixture

@@ -31,9 +31,11 @@ def promised(certificate: Certificate) -> Promised:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
     details = [*_guarantee(certificate), _threshold(certificate), f"based on {certificate.split}"]
-    if certificate.assumed_rows:
-        rows = f"{certificate.assumed_rows:,} gold labels that came with the data"
-        details.append(f"assuming that the {rows} are of rows drawn at random")
+    if certificate.undecided_rows:
+        rows = counted(
+            certificate.undecided_rows, "row that was drawn at random has", "rows that were drawn at random have"
+        )
+        details.append(f"{rows} no decision of people, and every label there counts as wrong until somebody decides")
     if certificate.audit is not None:
         details.append(_audited(certificate.audit))
     return Promised(f"promise: {what}", tuple(details))
@@ -100,8 +102,13 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 
 
 def what_is_promised(certificate: Certificate) -> str:
-    """Return the promise itself, as a clause."""
-    return words_of(certificate.promise) + (", at every level of the tree" if certificate.upper else "")
+    """Return the promise itself, as a clause, with what it assumes."""
+    levels = ", at every level of the tree" if certificate.upper else ""
+    rows = counted(
+        certificate.assumed_rows, "gold row that came with the data was", "gold rows that came with the data were"
+    )
+    assumed = f", if the {rows} drawn at random" if certificate.assumed_rows and certificate.found else ""
+    return f"{words_of(certificate.promise)}{levels}{assumed}"
 
 
 def words_of(promise: Promise, what: str = "labels") -> str:

@@ -72,6 +72,10 @@ class Gold(NamedTuple):
     # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
     since: Mapping[str, float] = MappingProxyType({})
 
+    def taken_as(self, gold_sample: str) -> "Gold":
+        """Return the gold without a random sample from the data if the user says that its rows were chosen."""
+        return self.among(~self.assumed) if gold_sample == "chosen" else self
+
     def among(self, kept: Mask) -> "Gold":
         """Return the gold whose random sample is among these rows."""
         masks = {name: getattr(self, name) & kept for name in ("random_sample", "assumed", "undecided")}
@@ -109,7 +113,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     for row in copies:
         if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
             labels[row], known[row], judged[row] = None, False, False
-    found = Gold(tuple(labels), sampled & known, assumed & known & ~in_review, sampled & judged & ~known, verdicts)
+    found = Gold(tuple(labels), sampled & known, assumed & sampled & ~in_review, sampled & judged & ~known, verdicts)
     return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
 
 

@@ -34,13 +34,14 @@ from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_threa
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import Drift, drift, drift_by_group, profile, profiles
+from pcs_annotator.judging.promising.drift import Drift, drift_by_group, profiles
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.simple import Distance
+from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
@@ -170,6 +171,8 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random & ~votes.silent & (True if assumed is None else assumed)).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
+        if trial is not None and (assumed is None or assumed.any()):
+            warn_of_machine_gold(votes, labelled if assumed is None else labelled & assumed, trial)
         gold_rows, truth = labelled_rows(votes.take(once.distinct), codes[once.distinct])
         quality = _quality(gold_rows, truth, settings, how.shape, trial)
         unseen = by_group = None
@@ -184,7 +187,7 @@ def learn(
             no_figures=quality.no_figures,
             trial=trial,
             curves=_curves(trial, settings),
-            drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
+            drift=gold_drift(votes, at_random, ~labelled & once.distinct, model),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
@@ -272,25 +275,6 @@ def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
         return None
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
-
-
-def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
-    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
-
-    None without a promise, or if all rows have gold.
-    """
-    if model.certificate is None or not model.certificate.holds or not others.any():
-        return None
-    judged = model.judged(votes)
-    found = drift(
-        profile(votes.take(gold), judged.scores[gold], judged.best[gold], model.text),
-        profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
-        names=("those with", "the rows without gold"),
-    )
-    if found.found:
-        remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
-        warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
-    return found
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:

@@ -37,7 +37,7 @@ from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, r
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import Config, LearnSettings
+from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
 from pcs_annotator.runs.versions import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.tables import tables, vote_files
@@ -99,7 +99,7 @@ class Run:
             return self
         dataset, answers = with_stream(self.dataset, self.answers, found)
         parts = {"start": self.start, "dataset": dataset, "answers": answers, "streamed": found, "by": self.by}
-        return Run(self.folder, self.config, **parts)
+        return Run(self.folder, self.config, **parts, gold_sample=self.gold_sample)
 
     @cached_property
     def taught(self) -> Run:
@@ -146,14 +146,19 @@ class Run:
         return str(settings_of_fits(self.folder, "learn").get("by", self.config.learn.by))
 
     @cached_property
+    def gold_sample(self) -> GoldSample:
+        """How the gold rows of the data were chosen, as the user said at the last fit."""
+        said: GoldSample = settings_of_fits(self.folder, "learn").get("gold_sample", self.config.learn.gold_sample)
+        return said
+
+    @cached_property
     def gold(self) -> Gold:
         """Gold labels, including those that people added after the run."""
         return self._gold()
 
     def _gold(self, until: int | None = None) -> Gold:
-        return without_examples(
-            gold_of(self.folder, self.dataset, until, self.votes.groups), self.texts, self.config.task
-        )
+        gold = gold_of(self.folder, self.dataset, until, self.votes.groups).taken_as(self.gold_sample)
+        return without_examples(gold, self.texts, self.config.task)
 
     @property
     def coders(self) -> Coders | None:

@@ -18,7 +18,7 @@ from pcs_annotator.runs.ask import CollectSettings, Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.settings import CommandSettings, Config
+from pcs_annotator.runs.settings import CommandSettings, Config, GoldSample
 from pcs_annotator.tables import sources
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
@@ -41,6 +41,7 @@ class RunRequest(CommandSettings):
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
     announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
+    ask_gold_sample: Callable[[int], GoldSample] | None = None  # asks a person how so many gold rows were chosen
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
     paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept

@@ -181,6 +181,9 @@ class RelationSettings(SettingsSection):
     own: Mapping[str, OwnRelation] = field(default_factory=dict, metadata=TABLES)
 
 
+GoldSample = Literal["unknown", "random", "chosen"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnSettings(SettingsSection):
     """The section `[learn]`: how weights, confidence and decisions are learned from gold labels.
@@ -198,6 +201,8 @@ class LearnSettings(SettingsSection):
         promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
             accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
             scale, counting those off by two steps or more.
+        gold_sample: How the gold rows that come with the data were chosen: at random, or otherwise (chosen), and then
+            they support no promise; unknown assumes random, and says so beside every promise.
         per_label: Make the promise for each label separately.
         tolerance: By how much an accepted number may be off; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
@@ -216,6 +221,7 @@ class LearnSettings(SettingsSection):
     promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
         "error-among-accepted", "--promise"
     )
+    gold_sample: Literal["unknown", "random", "chosen"] = setting("unknown", "--gold-sample")
     per_label: bool = setting(False, "--per-label")
     tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")

@@ -197,8 +197,8 @@ def _chosen_gold(facts: Facts) -> Iterator[Flag]:
     chosen = gold - len(facts.random_gold_codes)
     if chosen and chosen >= MANY_CHOSEN * gold:
         detail = (
-            f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and are mostly harder than others, so "
-            "figures look worse than they are; a promise counts random rows alone"
+            f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and may be harder or easier than "
+            "others: figures are about these rows, not about the table; a promise counts random rows alone"
         )
         yield Flag("gold chosen", detail)
 

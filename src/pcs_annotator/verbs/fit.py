@@ -45,7 +45,8 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
         run = Run.open(path, ledger)
         tally.rows_expected = len(run.dataset.items)
         settings = replace(run.settings, **(changes or {}))
-        run = run.having(config=replace(run.config, learn=settings), by=settings.by)
+        shown = {"by": settings.by, "gold_sample": settings.gold_sample}
+        run = run.having(config=replace(run.config, learn=settings), **shown)
         in_use = _in_use(run) if spare_looks else None
         if people.gold is not None:
             run = run.with_gold(people)

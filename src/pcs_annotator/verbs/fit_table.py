@@ -88,7 +88,8 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
         refuse_many(settings.by, groups or ())
     votes = replace(table.votes.plain(), texts=said or None, groups=groups)
     # what a person chose to label may be easier or harder than the rest
-    from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
+    chosen = settings.gold_sample == "chosen"
+    from_table = np.array([label is not None and not chosen for label in table.gold], dtype=np.bool_)
     known = KnownRows(from_table, texts=list(texts.values()) or None)
     learned = learn_if_possible(votes, gold, settings, known)
     judged = learned.model.judged(votes)

@@ -35,6 +35,7 @@ from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import clear_leftovers, write_json
+from pcs_annotator.tables.tables import Dataset
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ def run(request: RunRequest) -> RunResult:
     config = resolve_config.resolve(request.config, table.sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
-    config = with_known_texts(request, config, table.sample)
+    config = _with_gold_sample(request, with_known_texts(request, config, table.sample), table.sample)
     # Settings and gold are checked before the first call, not after the last.
     # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
@@ -78,14 +79,15 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     kept = None if replacing else folder
     if not request.gold_wins:
         check_gold(kept, dataset)
-    gold = without_examples(gold_of(kept, dataset), [item.text for item in dataset.items], config.task)
+    gold = gold_of(kept, dataset).taken_as(config.learn.gold_sample)
+    gold = without_examples(gold, [item.text for item in dataset.items], config.task)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     request, asking = replace(request, follow=watch.begin()), time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes = _asked(request, config, table, tally, replacing=replacing)
     parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
-    recorded = Run(folder, config, **parts)
+    recorded = Run(folder, config, **parts, gold_sample=config.learn.gold_sample)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
@@ -105,6 +107,17 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
+
+
+def _with_gold_sample(request: RunRequest, config: Config, sample: Dataset) -> Config:
+    """Return the settings with how the gold rows of the data were chosen, if a person who is asked knows it."""
+    gold, learn = sum(label is not None for label in sample.gold), config.learn
+    if learn.gold_sample != "unknown" or learn.max_error is None or not gold:
+        return config
+    if RunFolder(request.folder).settings.exists():  # it was asked then
+        return replace(config, learn=replace(learn, gold_sample=Run.open(request.folder).gold_sample))
+    said = request.ask_gold_sample(gold) if request.ask_gold_sample else "unknown"
+    return replace(config, learn=replace(learn, gold_sample=said))
 
 
 def learn_defaults(folder: Path) -> LearnSettings:

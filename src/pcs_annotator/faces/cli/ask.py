@@ -1,5 +1,6 @@
 """`pcs demo`, `pcs init` and `pcs run`: from texts to labels with a confidence, with a tour of it on invented news."""
 
+import sys
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -7,11 +8,12 @@ from typing import Any
 
 import click
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import RunSettings
+from pcs_annotator.runs.settings import GoldSample, RunSettings
 from pcs_annotator.showing import answer, to_terminal
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
@@ -66,6 +68,7 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
         progress=options.shown(),
         announce=(lambda panel: to_terminal.show(*panel.reasons, "")) if options.shown() else None,
         say=options.saying(),
+        ask_gold_sample=_asked_gold_sample if options.shown() and sys.stdin.isatty() else None,
         **given,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
@@ -75,6 +78,14 @@ def run_command(*, data: Path | str, config: Path | None, out: Path | None, **gi
         result = run.run(request)
     run_view.show_run(result, notes)
     return run_view.ended({"": result})
+
+
+def _asked_gold_sample(rows: int) -> GoldSample:
+    """Ask how the gold rows of the data were chosen: a promise needs rows drawn at random."""
+    how = f"{counted(rows, 'row has', 'rows have')} a gold label. Were these rows drawn at random?"
+    answer = click.prompt(f"{how} yes, no, or unknown", type=click.Choice(["yes", "no", "unknown"]), default="unknown")
+    said: dict[str, GoldSample] = {"yes": "random", "no": "chosen", "unknown": "unknown"}
+    return said[answer]
 
 
 LABELS = ("world", "sports", "business", "technology")

@@ -1,0 +1,69 @@
+"""Whether gold rows look like a random sample that people labelled."""
+
+import numpy as np
+
+from pcs_annotator.base.errors import warn_user
+from pcs_annotator.core.arrays import Floats, Mask
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.metrics.special import bdtr
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.drift import Drift, drift, profile
+from pcs_annotator.judging.weighing.scoring import row_parts
+
+PEOPLE_AGREE = 0.9  # with a panel that is of two minds, people agree less often than this
+OF_TWO_MINDS = 0.67  # at most such a share of the votes is for one label, as if one of three models differs
+TINY = 1e-12
+CHANCE = 0.001  # a warning without a reason comes so often at most
+
+
+def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
+    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
+
+    None without a promise, or if all rows have gold.
+    """
+    if model.certificate is None or not model.certificate.holds or not others.any():
+        return None
+    judged = model.judged(votes)
+    found = drift(
+        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
+        profile(votes.take(others), judged.scores[others], judged.best[others]),
+        names=("those with", "the rows without gold"),
+    )
+    agreement = _agreement(votes)
+    some, rest = agreement[gold], agreement[others]
+    if not found.found and rank_sum(some, rest) < CHANCE:
+        more = "more" if some.mean() > rest.mean() else "less"
+        found = found._replace(found=True, sentence=f"models agree {more} with each other on them")
+    if found.found:
+        remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
+        warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
+    return found
+
+
+def warn_of_machine_gold(votes: Votes, gold: Mask, trial: Trial) -> None:
+    """Warn if models seem to have labelled the gold rows: the held-out labels are right even where the votes differ."""
+    agreement = _agreement(votes)
+    places = positions_of(trial.ids, votes.ids, "item")
+    split = gold[places] & (agreement[places] <= OF_TWO_MINDS)
+    right, rows = int(trial._replace(near=False).judged.right[split].sum()), int(split.sum())
+    if rows and float(bdtr(rows - right, rows, 1 - PEOPLE_AGREE)) < CHANCE:
+        warn_user(
+            f"gold agrees with the label of {right:,} of {rows:,} rows on which the models differ, which people hardly "
+            "do: if models labelled these rows, such as an earlier run, nothing is known about errors"
+        )
+
+
+def _agreement(votes: Votes) -> Floats:
+    """Return the share of votes for the label that most are for, for every row; 0 without a vote."""
+    parts = [votes.shares(rows).sum(axis=(1, 2)) for rows in row_parts(votes)]
+    return np.concatenate([one.max(axis=1) / np.maximum(one.sum(axis=1), TINY) for one in parts])
+
+
+def rank_sum(some: Floats, others: Floats) -> float:
+    """Return the p-value of the rank-sum test for two samples that differ in location; 1 if one of them is empty."""
+    from scipy.stats import mannwhitneyu
+
+    if not len(some) or not len(others):
+        return 1.0
+    return float(mannwhitneyu(some, others, method="asymptotic").pvalue)
