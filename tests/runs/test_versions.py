@@ -1,19 +1,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from pcs_annotator import Votes, Weights
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.faces.cli.main import pcs
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.runs.versions import list_versions, numbers
+from pcs_annotator.runs.versions import list_versions, numbers, promises_less
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from pcs_annotator.verbs.label import label
@@ -114,3 +120,24 @@ def test_labels_of_later_texts_name_the_version_that_made_them(folder: Path, tmp
         use_version(folder, 1)
         label(RunRequest(data=texts, folder=folder, config=Config()), out, Saving())
         assert {row["pcs_version"] for row in read_csv(out)} == {"1"}
+
+
+def test_a_model_promises_less_if_it_promises_nothing_or_nothing_for_a_group_or_accepts_fewer_rows() -> None:
+    def with_promise(accepted: float, *groups: str) -> Model:
+        promise = Promise(max_error=0.1, by="language")
+        thresholds = dict.fromkeys(groups, 0.9)
+        certificate = Certificate(promise=promise, gold_rows=90, thresholds=thresholds, accepted_share=accepted)
+        return replace(bare, certificate=certificate)
+
+    votes = Votes(
+        codes=np.zeros((1, 1, 1, 1), np.int8), ids=["1"], annotators=["m"], relations=["o"], labels=["a", "b"]
+    )
+    bare = Model(weights=Weights.uniform(votes), calibrator=None)
+    used = with_promise(0.5, "de", "en")
+    assert promises_less(bare, used)
+    assert promises_less(with_promise(0.0), used)
+    assert promises_less(with_promise(0.6, "en"), used)
+    assert promises_less(with_promise(0.4, "de", "en"), used)
+    assert not promises_less(with_promise(0.5, "de", "en", "fr"), used)
+    assert not promises_less(bare, with_promise(0.0))
+    assert not promises_less(bare, bare)

@@ -26,8 +26,8 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
         return None
     judged = model.judged(votes)
     found = drift(
-        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
-        profile(votes.take(others), judged.scores[others], judged.best[others]),
+        profile(votes.take(gold), judged.scores[gold], judged.best[gold], model.text),
+        profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
         names=("those with", "the rows without gold"),
     )
     agreement = _agreement(votes)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -321,9 +322,9 @@ def test_what_only_the_pool_can_see_is_still_told_by_group() -> None:
     assert pooled(before, now, 1e-7)[1]
 
 
-ENGLISH = [*["the", "people", "say", "this", "government", "will", "not", "pay", "for", "schools", "because", "money", "is", "short", "today"]]
-GERMAN = [*["die", "Leute", "sagen", "diese", "Regierung", "wird", "nicht", "für", "Schulen", "zahlen", "weil", "das", "Geld", "knapp", "ist"]]
-RUSSIAN = [*["эти", "люди", "говорят", "правительство", "не", "будет", "платить", "за", "школы", "потому", "что", "денег", "мало"]]
+ENGLISH = re.split(" ", "the people say this government will not pay for schools because money is short today")
+GERMAN = re.split(" ", "die Leute sagen diese Regierung wird nicht für Schulen zahlen weil das Geld knapp ist")
+RUSSIAN = re.split(" ", "эти люди говорят правительство не будет платить за школы потому что денег мало")
 CHINESE = list("这些人说政府不会为学校和道路付更多的钱因为缺")
 
 
