@@ -13,7 +13,7 @@ from pcs_annotator.runs.learn import learned_from
 from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.versions import settings_of_fits, take_version
-from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
 
@@ -54,7 +54,7 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
 
 
 def _reported(result: RunResult) -> RunResult:
-    write_report(result)
+    report_or_warn(result)
     return result
 
 
