@@ -126,7 +126,7 @@ def test_a_quadratic_pattern_is_noticed() -> None:
 @pytest.mark.system
 @pytest.mark.usefixtures("impatient")
 def test_every_pattern_reads_100_kb_of_anything_in_no_time() -> None:
-    found = {(use.pattern, use.method): use for use in uses() if use.where not in SHORT}
-    assert len(found) > 150
-    slow = {f"{use.where}.{use.method}": found for use in found.values() if (found := next(slow_pieces(use), ""))}
+    patterns = {(use.pattern, use.method): use for use in uses() if use.where not in SHORT}
+    assert len(patterns) > 150
+    slow = {f"{use.where}.{use.method}": piece for use in patterns.values() if (piece := next(slow_pieces(use), ""))}
     assert slow == {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator import RunResult
+from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
 from pcs_annotator.runs.gold import FromPeople
@@ -302,3 +302,14 @@ def test_what_a_person_filled_in_is_not_overwritten_before_it_was_read(data: Pat
     (folder / "to_label.csv").write_text("id,text\n")
     with pytest.warns(match=r"to_label\.csv was filled in"):
         fit_run(folder)
+
+
+def test_a_bug_in_the_report_loses_nothing_of_the_run(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(result: RunResult) -> str:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("pcs_annotator.showing.report.page.render", broken)
+    with pytest.warns(PcsWarning, match=r"no report, because of a bug in pcs \(IndexError in test_run\.py, line \d+\)"):
+        result = made(data)
+    assert len(read_csv(result.folder.labels)) == 20
+    assert not result.folder.report.exists()

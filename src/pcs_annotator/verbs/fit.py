@@ -16,7 +16,7 @@ from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.versions import promises_less, settings_of_fits, take_version
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
 
@@ -74,7 +74,7 @@ def _in_use(run: Run) -> Model | None:
 
 
 def _reported(result: RunResult) -> RunResult:
-    write_report(result)
+    report_or_warn(result)
     return result
 
 

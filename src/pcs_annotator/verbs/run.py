@@ -32,7 +32,7 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.versions import settings_of_fits
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables import tables
 from pcs_annotator.tables.files import clear_leftovers, write_json
 from pcs_annotator.tables.tables import Dataset
@@ -103,7 +103,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
     result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
-    write_report(result)
+    report_or_warn(result)
     request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result

@@ -435,3 +435,35 @@ def test_a_strategy_for_another_job_is_refused(cell: Cell, tmp_path: Path) -> No
     job = make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
     with pytest.raises(ConfigError, match=re.escape(str(cell))):
         ask(job, some_items(1), tmp_path)
+
+
+class Read(Needs):
+    """Knows the label by the words of a text."""
+
+    def said_of(self, text: str) -> Floats | None:
+        return np.zeros(3)
+
+
+def test_a_text_that_its_words_settle_does_not_count_as_unlabelled(tmp_path: Path) -> None:
+    for settled, rows in ((Read, 0), (Needs, 5)):
+        job = make_job([ScriptedModel("positive")], settled(all_cells(1, 1), 0), relations=[Original()])
+        _, tally = ask(job, some_items(5), tmp_path)
+        assert (tally.rows, tally.unlabelled, tally.calls) == (5, rows, 0)
+
+
+def test_a_part_that_is_stopped_leaves_the_others_going(tmp_path: Path) -> None:
+    slow = ScriptedModel("positive", latency=0.05)
+    plan = make_job([slow], None, relations=[Original()])
+
+    async def stopped_then_asked() -> Votes:
+        with Ledger(tmp_path / "l.db") as ledger:
+            asker = Asker(ledger, BudgetTracker(Budget()), Tally(), lambda *_: 0.001, max_in_flight=1)
+            first = asyncio.create_task(run_job(plan.job, some_items(20), asker.part(asker.shared)))
+            while not slow.requests:
+                await asyncio.sleep(0.01)
+            first.cancel()
+            await asyncio.wait([first])
+            return await run_job(plan.job, [Item(id="new", text="A new text.")], asker.part(asker.shared))
+
+    assert (asyncio.run(stopped_then_asked()).codes == 0).all()
+    assert len(slow.requests) < 20

@@ -68,3 +68,9 @@ def test_many_changes_in_a_long_text_are_not_all_shown() -> None:
 
 def test_a_text_without_spaces_is_cut_too() -> None:
     assert clipped("字" * 20, 5) == "字字字字字…"
+
+
+@pytest.mark.parametrize("blanks", [5, 120, 1_500])
+def test_a_text_that_begins_with_blanks_shows_its_words(blanks: int) -> None:
+    assert clipped(" " * blanks + "字", 5) == "字"
+    assert clipped("\n" * blanks + "one two three", 5) == "one …"

@@ -72,8 +72,9 @@ class AdaptiveItem:
         needed = self._strategy.needed(self._cells, self._said)
         batch = list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
         if not batch:
-            self._item_asker.finish(self.row)
-            self._item_asker.tally.spared += int((self._cells == OPEN).sum())
+            spared = int((self._cells == OPEN).sum())
+            self._item_asker.finish(self.row, settled=self._said is not None and spared > 0)
+            self._item_asker.tally.spared += spared
             return False
         try:
             await self._ask(batch)

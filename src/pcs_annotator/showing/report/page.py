@@ -1,11 +1,13 @@
 """The report of a run: its sections, and where it is written; and the page that leads to those of a codebook."""
 
 import os
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
+from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.whole_sets import SetResult, WholeSets
@@ -37,6 +39,20 @@ def _write(page: str, path: Path | None, own: Path, policy: OutputPolicy) -> Pat
         return own
     check_ending(path, PAGES)
     return policy.write_page(path, page)
+
+
+def report_or_warn(result: RunResult) -> None:
+    """Write the page of a run whose labels are written already; what goes wrong is a warning and loses nothing."""
+    try:
+        write_report(result)
+    except PcsError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        warn_user(
+            f"there is no report, because of a bug in pcs ({type(error).__name__} in {Path(place.filename).name}, line "
+            f"{place.lineno}): please report it. Labels and model are complete in {result.folder.path}"
+        )
 
 
 def write_figures(result: RunResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
