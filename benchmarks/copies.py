@@ -36,10 +36,12 @@ class World(NamedTuple):
 
     @property
     def confidence(self) -> Floats:
+        """How sure the machine is of its label of every row."""
         return np.maximum(self.chance, 1 - self.chance)
 
     @property
     def wrong(self) -> Mask:
+        """Which rows have a wrong label."""
         return np.asarray((self.chance > 0.5) != self.truth)
 
 

@@ -277,11 +277,13 @@ def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
 
 
 def test_a_wrong_label_counts_for_every_row_of_its_text_that_was_drawn_and_a_right_one_once() -> None:
-    votes, gold = simulated_votes([0.95, 0.9, 0.9], items=300)
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
     codes = coded(votes, gold)
+    codes[::30] = (codes[::30] + 1) % 3
     plain = fit_model(votes, codes, HOW)
     assert plain.trial is not None
     right = plain.trial.judged.right[np.argsort(positions_of(plain.trial.ids, votes.ids, "item"))]
+    assert not right.all()
     often = fit_model(votes, codes, HOW, random_sample=np.where(right, 50, 1)).model.certificate
     wrong = fit_model(votes, codes, HOW, random_sample=np.where(right, 1, 50)).model.certificate
     assert plain.model.certificate is not None
@@ -311,10 +313,14 @@ def test_rows_without_a_decision_count_as_wrong(by: str) -> None:
 
 
 def test_false_discoveries_are_counted_among_all_copies_of_texts_without_gold() -> None:
-    votes, gold = simulated_votes([0.9, 0.8, 0.7], items=400)
+    votes, gold = simulated_votes([0.8, 0.75, 0.7], items=400)
     codes = coded(votes, gold)
     codes[200:] = UNLABELLED
     how = replace(HOW, promise=replace(PROMISE, kind="false-discoveries"))
+    first = fit_model(votes, codes, how).model.judged(votes).confidence
+    assert first is not None
+    unsure = np.argsort(first[:200])[:80:2]
+    codes[unsure] = (codes[unsure] + 1) % 3
     model = fit_model(votes, codes, how).model
     sure = model.judged(votes).confidence
     assert sure is not None
