@@ -2,8 +2,7 @@
 
 For every table and draw of gold rows: the share of rows that people label so that at most 5 or 10 % of all labels are
 wrong, with 90 % certainty, and whether more are. The rival is PAC labels, from their description in the paper: majority
-labels, the share of models that disagree as uncertainty, and a bound by betting. In the last columns a simulated
-expert, right in 93 % of rows, may answer before people do, for 2 % of what a person costs.
+labels, the share of models that disagree as uncertainty, and a bound by betting.
 
 Run it with `python -m benchmarks.finish public|development|scale [DRAWS [GOLD_ROWS]]`: public tasks with four models
 each, BABE and the simulated sets, or simulated scales of five, where the mean distance is promised, or for comparison
@@ -24,22 +23,20 @@ from benchmarks.texts import votes_of
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.promising.whole_table import Expert, doubt_of, share_rows
+from pcs_annotator.judging.promising.whole_table import share_rows
 from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 
 DELTA, OURS = 0.1, 0.05  # as pcs finish does, half of it: confidences are learned from the same gold rows
 HALVINGS, SCALE_ROWS = 20, 1500
-PRICE, EXPERT = 0.02, 0.93
 
 
 class Shared(NamedTuple):
-    """The share of rows that people label, whether more errors are left than promised, and the cost per row."""
+    """The share of rows that people label, and whether more errors are left than promised."""
 
     people: float
     broken: bool
-    cost: float = 0.0
 
 
 class Table(NamedTuple):
@@ -55,17 +52,6 @@ def ours(probabilities: Floats, truth: Codes, sample: Mask, max_error: float) ->
     best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     found = share_rows(sure, sample, best != truth, max_error, OURS)
     return _shared(found.by_machine, best != truth, sample, max_error)
-
-
-def with_expert(probabilities: Floats, said: Codes, truth: Codes, sample: Mask, max_error: float) -> Shared:
-    best, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    theirs = said != truth
-    expert = Expert(doubt_of(sure, sample, theirs), theirs, PRICE)
-    found = share_rows(sure, sample, best != truth, max_error, OURS, expert)
-    wrong = best != truth
-    wrong[found.by_expert] = theirs[found.by_expert]
-    shared = _shared(np.concatenate([found.by_machine, found.by_expert]), wrong, sample, max_error)
-    return shared._replace(cost=shared.people + PRICE * len(found.by_expert) / len(truth))
 
 
 def pac_labels(votes: Votes, truth: Codes, sample: Mask, max_error: float, rng: np.random.Generator) -> Shared:
@@ -138,11 +124,6 @@ def one_draw(table: Table, seed: int, gold_rows: int) -> dict[float, list[Shared
     found = {
         limit: [ours(known, truth, sample, limit), pac_labels(votes, truth, sample, limit, rng)] for limit in limits
     }
-    labels = len(votes.labels)
-    off = rng.integers(1, labels, len(truth)) * (rng.random(len(truth)) > EXPERT)
-    said = ((truth + off) % labels).astype(truth.dtype)
-    for limit, sides in found.items():
-        sides.append(with_expert(known, said, truth, sample, limit))
     return found
 
 
@@ -178,8 +159,7 @@ def main(which: str = "development", draws: int = 10, gold_rows: int = 200) -> N
     if which == "scale":
         scales(int(draws), int(gold_rows))
         return
-    print(f"{'table':26}{'rows':>6}{'labels':>7}{'limit':>7}{'ours':>8}{'broken':>8}{'PAC':>8}{'broken':>8}", end="")
-    print(f"{'expert':>8}{'broken':>8}{'cost':>8}")
+    print(f"{'table':26}{'rows':>6}{'labels':>7}{'limit':>7}{'ours':>8}{'broken':>8}{'PAC':>8}{'broken':>8}")
     every: list[list[Shared]] = []
     for table in {"public": public, "development": development}[which]():
         found = [one_draw(table, seed, int(gold_rows)) for seed in range(int(draws))]
@@ -188,7 +168,6 @@ def main(which: str = "development", draws: int = 10, gold_rows: int = 200) -> N
             every += lines
             sides = [*zip(*lines, strict=True)]
             figures = "".join(f"{np.mean([one[part] for one in side]):8.1%}" for side in sides for part in (0, 1))
-            figures += f"{np.mean([one.cost for one in sides[2]]):8.1%}"
             rows, labels = len(table.truth), len(table.votes.labels)
             print(f"{table.name:26}{rows:6}{labels:7}{limit:7.0%}{figures}", flush=True)
     people, rival = (np.mean([line[side].people for line in every]) for side in (0, 1))

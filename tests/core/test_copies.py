@@ -13,7 +13,7 @@ from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.copies import Once, once_per_text, same_grades
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.identity import same_texts
+from pcs_annotator.core.identity import same_texts, with_copies
 from tests.builders import votes_of
 
 GRADES = np.array([[[0.7, 0.2], [0.6, 0.3]], [[0.7, 0.2], [0.6, 0.3]], [[0.7, 0.2], [0.6, 0.31]]])
@@ -74,6 +74,26 @@ def test_copies_without_a_majority_have_no_gold(same: str, gold: Sequence[int], 
     assert np.flatnonzero(found.distinct).tolist() == counted
     assert found.contradictory.tolist() == [0, 1]
     assert not found.repeated
+
+
+def test_copies_and_rows_that_were_drawn_are_counted_for_every_text() -> None:
+    gold = np.array([0, 0, UNLABELLED, 1, UNLABELLED], dtype=np.int8)
+    at_random = np.array([True, True, True, False, True])
+    undecided = np.array([False, False, False, False, True])
+    same, ids = np.array([0, 0, 0, 1, 2]), list("abcde")
+    assert once_per_text(same, ids, gold, at_random).copies.tolist() == [3, 3, 3, 1, 1]
+    assert once_per_text(same, ids, gold, at_random).drawn.tolist() == [2, 2, 2, 0, 0]
+    assert once_per_text(same, ids, gold, at_random, undecided).drawn.tolist() == [2, 2, 2, 0, 1]
+
+
+def test_a_row_has_the_label_of_its_text_in_whatever_row_that_is() -> None:
+    assert with_copies(np.array([0, 1, 0, 2]), np.array([True, False, False, False])).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert with_copies(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.bool_)).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 2), st.booleans()), min_size=1), st.randoms())

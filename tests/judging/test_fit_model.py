@@ -10,6 +10,7 @@ import pytest
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.fit_model import (
     Learning,
     chosen_optimiser,
@@ -280,6 +281,61 @@ def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
     sampled_model = fit_model(copies, codes, HOW, random_sample=drawn, distinct=np.arange(180) < 60).model
     assert sampled_model.certificate is not None
     assert sampled_model.certificate.gold_rows == 30
+
+
+def test_a_wrong_label_counts_for_every_row_of_its_text_that_was_drawn_and_a_right_one_once() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    codes = coded(votes, gold)
+    codes[::30] = (codes[::30] + 1) % 3
+    plain = fit_model(votes, codes, HOW)
+    assert plain.trial is not None
+    right = plain.trial.judged.right[np.argsort(positions_of(plain.trial.ids, votes.ids, "item"))]
+    assert not right.all()
+    often = fit_model(votes, codes, HOW, random_sample=np.where(right, 50, 1)).model.certificate
+    wrong = fit_model(votes, codes, HOW, random_sample=np.where(right, 1, 50)).model.certificate
+    assert plain.model.certificate is not None
+    assert often is not None
+    assert wrong is not None
+    assert often.thresholds == plain.model.certificate.thresholds
+    assert often.gold_rows == wrong.gold_rows == 300
+    assert plain.model.certificate.holds
+    assert min(wrong.thresholds.values(), default=1.0) > min(often.thresholds.values())
+    assert "every copy of a text" in wrong.split
+
+
+@pytest.mark.parametrize("by", ["", "half"])
+def test_rows_without_a_decision_count_as_wrong(by: str) -> None:
+    votes, gold = simulated_votes([0.95, 0.9, 0.9], items=300)
+    votes = replace(votes, groups=["first" if row % 2 else "second" for row in range(300)]) if by else votes
+    how = replace(HOW, promise=replace(PROMISE, by=by))
+    codes = coded(votes, gold)
+    codes[:60] = UNLABELLED
+    decided = fit_model(votes, codes, how, random_sample=(codes != UNLABELLED).astype(np.intp)).model.certificate
+    tied = fit_model(votes, codes, how, random_sample=np.ones(300, dtype=np.intp)).model.certificate
+    assert decided is not None
+    assert tied is not None
+    assert decided.holds
+    assert (decided.undecided_rows, tied.undecided_rows, tied.gold_rows) == (0, 60, 300)
+    assert not tied.holds  # a fifth may be wrong
+
+
+def test_false_discoveries_are_counted_among_all_copies_of_texts_without_gold() -> None:
+    votes, gold = simulated_votes([0.8, 0.75, 0.7], items=400)
+    codes = coded(votes, gold)
+    codes[200:] = UNLABELLED
+    how = replace(HOW, promise=replace(PROMISE, kind="false-discoveries"))
+    first = fit_model(votes, codes, how).model.judged(votes).confidence
+    assert first is not None
+    unsure = np.argsort(first[:200])[:80:2]
+    codes[unsure] = (codes[unsure] + 1) % 3
+    model = fit_model(votes, codes, how).model
+    sure = model.judged(votes).confidence
+    assert sure is not None
+    doubtful = np.where(sure < np.median(sure), 20, 1)
+    often = fit_model(votes, codes, how, copies=doubtful).model
+    assert model.certificate is not None
+    assert often.certificate is not None
+    assert model.certificate.thresholds != often.certificate.thresholds
 
 
 def test_a_promise_that_is_refused_or_used_up_says_so() -> None:

@@ -67,8 +67,9 @@ def judge(review: Review, queue: Queue, rows: int) -> None:
         shown = review.next_row("Ann", queue)
         assert shown is not None
         label = truth_of(int(shown.id[1:]))
-        how = {"id": shown.id, "label": label, "lease": shown.lease, "version": shown.version}
-        review.submit(Given(reviewer="Ann", queue=queue, **how))
+        review.submit(
+            Given(id=shown.id, label=label, reviewer="Ann", queue=queue, lease=shown.lease, version=shown.version)
+        )
 
 
 def in_label_studio(folder: Path) -> None:

@@ -185,6 +185,8 @@ def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> N
     rows.append({"id": added, "text": "", "gold": "good", "drawn": "at random"})
     rows[0]["drawn"] = ""  # a person need not know why we drew it, but then neither do we
     result = fit_run(folder, {"max_error": 0.1}, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
+    assert result.random_sample is not None
+    assert result.assumed is not None
     at_random = result.random_sample & ~result.assumed
     counted = {result.dataset.items[row].id for row in np.flatnonzero(at_random)}
     assert drawn - {rows[0]["id"]} <= counted

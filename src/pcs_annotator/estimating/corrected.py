@@ -20,7 +20,7 @@ confidence-driven inference (Gligorić et al., 2025) if they follow confidence. 
 fits that did not see them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -36,8 +36,6 @@ Link = Literal["linear", "logistic", "multinomial"]
 MOST_STEPS = 50
 TOLERANCE = 1e-9
 FARTHEST = 30.0  # coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity
-
-
 PART = 32_768  # so many rows are computed at a time: a million must not take gigabytes
 
 
@@ -179,6 +177,12 @@ def inverted(matrix: Floats) -> Floats:
     return solved(matrix, np.eye(len(matrix)))
 
 
+def _ratio(parts: Iterable[tuple[float, float]]) -> float:
+    """Return the λ with the smallest sum of squared errors, from `_common_and_own` of each regression."""
+    common, own = np.sum([*parts], axis=0)
+    return float(np.clip(common / own, 0, 1)) if own else 0.0
+
+
 NOTHING = 1e-12
 UNSEEN = 2.0
 """So many gold rows are added to those that tell a coefficient, of each outcome equally many, when errors are computed.
@@ -223,7 +227,7 @@ class Study:
         first = None
         if tuning is None:
             first = self._solve(regression, 1.0)
-            tuning = self._best_tuning(regression, first)
+            tuning = _ratio([self._common_and_own(regression, first)])
         found = self._solve(regression, tuning, first)
         inverse = self._inverse_curvature(regression, found, tuning)
         covariance = inverse @ self._error(regression, found, tuning) @ inverse.T
@@ -255,9 +259,8 @@ class Study:
     @property
     def _freedom(self) -> float:
         """The degrees of freedom of errors; clusters are what varies, if rows have errors in common."""
-        if self._cluster is not None:
-            return float(self._cluster.max())
-        return max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.sample.stratum)))
+        of_rows = max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.sample.stratum)))
+        return of_rows if self._cluster is None else float(self._cluster.max())
 
     @property
     def _cluster(self) -> Integers | None:
@@ -318,22 +321,26 @@ class Study:
         weights = self.expected / len(self.expected) if self.apart else self._shares[:, np.newaxis] * self.expected
         return inverted(regression.sums(coefficients, weights).curvature)
 
-    def _best_tuning(self, regression: LabelRegression, first: Floats) -> float:
-        """Return the λ with the smallest sum of squared errors, judged from a first estimate."""
+    def joint_tuning(self, regressions: Iterable[LabelRegression]) -> float:
+        """Return one λ for several regressions: with it, shares of all labels add up to 1."""
+        return _ratio(self._common_and_own(one, self._solve(one, 1.0)) for one in regressions)
+
+    def _common_and_own(self, regression: LabelRegression, first: Floats) -> tuple[float, float]:
+        """Return how gold and machine labels vary together, and machine labels alone; 0 and 0 if that is nothing."""
         inverse = self._inverse_curvature(regression, first, 1.0)
         gold = regression.take(self.sample.rows)
         truth, machine = (gold.scores(first, weights) @ inverse.T for weights in self._unweighted)
         size = truth.shape[1]
         errors = self.sample.error_of_drawing(np.concatenate([truth, machine], axis=1))
-        common, own = np.trace(errors[:size, size:]), np.trace(errors[size:, size:])
+        common, own = float(np.trace(errors[:size, size:])), float(np.trace(errors[size:, size:]))
         if self.apart:
             # as in PPI++: what machine labels vary is best known from all rows
             rest = regression.take(self._shares > 0).scores(first, self.expected[self._shares > 0]) @ inverse.T
-            varies = np.concatenate([machine, rest]).var(axis=0, ddof=1).sum()
+            varies = float(np.concatenate([machine, rest]).var(axis=0, ddof=1).sum())
             common, own = common * (1 - 1 / len(truth)), varies * (1 / len(truth) + 1 / len(rest))
         # labels that are the same for all rows vary by rounding only
         useful = own > NOTHING * np.trace(errors[:size, :size])
-        return float(np.clip(common / own, 0, 1)) if useful else 0.0
+        return (common, own) if useful else (0.0, 0.0)
 
     @property
     def _unweighted(self) -> tuple[Floats, Floats]:
@@ -376,9 +383,8 @@ class Study:
     @property
     def left(self) -> Floats:
         """For every gold row which part of its squared weight adds to the error."""
-        if not self.whole:
-            return np.ones(len(self.sample))
-        return (1 - self.sample.probability) * (self.sample.spread / self.sample.weights) ** 2
+        left = (1 - self.sample.probability) * (self.sample.spread / self.sample.weights) ** 2
+        return left if self.whole else np.ones(len(self.sample))
 
     def _between(self, regression: LabelRegression, coefficients: Floats, weights: Floats) -> Floats:
         """Return the covariance of the sum of scores of independent rows or clusters."""

@@ -296,7 +296,8 @@ def _certificate(  # what is known about the rows, one argument each
         names, groups = some.coded_groups(sorted({*(some.groups or ())}))
         tested = tested._replace(best=groups[np.searchsorted(there, places)])
     found = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
-    split = _split(len(truth), int(np.count_nonzero(trial.at_random)), sample, how.splits)
+    of_gold = len(np.unique(places[: len(places) - sample.undecided]))
+    split = _split(len(truth), of_gold, sample, how.splits)
     return replace(found, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
 
 

@@ -2,17 +2,21 @@ import csv
 import json
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from pcs_annotator import PcsError
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.runs.run import Run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.estimating.evidence import evidence_of
+from pcs_annotator.studies.estimating.estimate import estimate_run, shares
+from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of
 from pcs_annotator.studies.estimating.page import sentences, tables, write_estimates
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
@@ -305,3 +309,35 @@ def test_gold_in_labels_is_not_changed_by_an_estimate(made: Path) -> None:
 
 def test_a_single_label_may_be_asked_for_by_its_name(made: Path) -> None:
     assert [one.name for one in estimate_run(made, EstimateQuestion(of="good")).lines] == ["good"]
+
+
+@pytest.mark.parametrize("by", [(), ("party",)])
+def test_the_shares_of_all_labels_add_up_to_one(made: Path, by: Sequence[str]) -> None:
+    lines = estimate_run(made, EstimateQuestion(by=by)).lines
+    for group in {line.group for line in lines}:
+        assert sum(line.corrected.value for line in lines if line.group == group) == pytest.approx(1)
+        assert len({line.tuning for line in lines}) == 1
+
+
+def test_shares_that_would_be_negative_are_nothing_and_the_others_still_add_up_to_one() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 400).astype(np.int8)
+    truth[truth == 2] = 1
+    said = np.where(rng.random(400) < 0.03, 2, truth)
+    rows = np.flatnonzero(said < 2)[:60]
+    rows = np.append(rows, np.flatnonzero(said == 2)[:6])
+    expected = 0.94 * np.eye(3)[said] + 0.02
+    sample = Sample.simple(rows, truth[rows], 400)
+    found = shares(
+        LabelEvidence(
+            labels=("a", "b", "c"),
+            table=pa.table({"x": np.zeros(400)}),
+            columns=["x"],
+            expected=expected,
+            held_out=expected[rows],
+            sample=sample,
+        ),
+        EstimateQuestion(),
+    )
+    assert found.lines[2].corrected.value == 0
+    assert sum(line.corrected.value for line in found.lines) == pytest.approx(1)

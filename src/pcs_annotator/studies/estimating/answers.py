@@ -164,9 +164,10 @@ def plain(figure: Figure | None) -> dict[str, float | None]:
     return {"value": figure and figure.value, "low": low, "high": high}
 
 
-def in_three_ways(study: Study, target: LabelRegression) -> dict[str, CoefficientEstimate]:
-    """Return method → its estimate."""
-    return {name: getattr(study, name)(target) for name in METHODS}
+def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = None) -> dict[str, CoefficientEstimate]:
+    """Return method → its estimate; `tuning` is how much machine labels count, chosen for this target if it is None."""
+    methods = study.corrected(target, tuning), study.gold_only(target), study.naive(target)
+    return dict(zip(METHODS, methods, strict=True))
 
 
 def line_of(  # one argument for each part

@@ -1,6 +1,6 @@
 """`pcs estimate`: shares, means, differences between groups and regressions, corrected for the errors of the labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, as_known
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.confusion import calibrated, levels
-from pcs_annotator.estimating.corrected import LabelRegression, Link
+from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.runs.run import Run
@@ -68,12 +68,15 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
     study = known.study_of(evidence, larger=question.larger, cluster=question.cluster, weight=question.weight)
     groups = groups_of(evidence, study, question)
     larger = groups._replace(left=np.ones(len(groups.names)))
-    lines, differences, bounded = [], [], question.values is None
-    for name, values in _targets(evidence.labels, question).items():
-        # the coefficients of this regression are the means of groups
-        means = LabelRegression(explanatory=[groups.members], outcome=values[np.newaxis, :, np.newaxis])
-        middle = float(np.unique(values).mean())
-        found = answers.in_three_ways(study, means)
+    lines, differences, bounded, targets = [], [], question.values is None, _targets(evidence.labels, question)
+    # the coefficients of these regressions are the means of groups
+    regressions = {
+        name: LabelRegression(explanatory=[groups.members], outcome=values[np.newaxis, :, np.newaxis])
+        for name, values in targets.items()
+    }
+    estimates = _estimates(study, regressions, together=bounded and not question.of)
+    for name, values in targets.items():
+        means, middle, found = regressions[name], float(np.unique(values).mean()), estimates[name]
         each = [groups.of(found, {place: 1.0}, middle) for place in range(len(groups.names))]
         if question.pool:
             seen = groups.pooled(replace(study, unseen=0.0).corrected(means), float(np.ptp(values)))
@@ -103,6 +106,28 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
         labels=evidence.labels,
         notes=[*evidence.notes, *groups.notes, *_about(question, differences)],
     )
+
+
+def _estimates(
+    study: Study, regressions: Mapping[str, LabelRegression], *, together: bool
+) -> dict[str, dict[str, CoefficientEstimate]]:
+    """Return target → method → its estimate; shares of all labels `together` add up to 1 in every group."""
+    tuning = study.joint_tuning(regressions.values()) if together else None
+    found = {name: answers.in_three_ways(study, one, tuning) for name, one in regressions.items()}
+    if together:
+        shares = _on_simplex(np.stack([one["corrected"].value for one in found.values()], axis=1))
+        for one, values in zip(found.values(), shares.T, strict=True):
+            one["corrected"] = one["corrected"]._replace(value=values)
+    return found
+
+
+def _on_simplex(values: Floats) -> Floats:
+    """Return the nearest shares, none negative and all together 1, to values that add up to 1 along the last axis."""
+    falling = -np.sort(-values, axis=-1)
+    over = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, values.shape[-1] + 1)
+    last = (falling > over).sum(axis=-1, keepdims=True) - 1
+    found: Floats = np.maximum(values - np.take_along_axis(over, last, axis=-1), 0.0)
+    return found
 
 
 def _about(question: answers.EstimateQuestion, differences: Sequence[answers.Line]) -> list[str]:
