@@ -161,7 +161,7 @@ def rounded(levels: Floats) -> Floats:
 
 
 def sequences_broken(
-    setting: Setting, sequences: int, used: Used, level_of: Callable[[float, Floats], Floats], seed: int = 0
+    setting: Setting, sequences: int, used: Used, level_of: Callable[[float, Any], Any], seed: int = 0
 ) -> Mask:
     """Return which sequences of looks have a broken promise."""
     rng, world = np.random.default_rng(seed), setting.world
@@ -278,11 +278,8 @@ def accepted_by_rule(setting: Setting, sequences: int, seed: int = 0) -> dict[st
     names = (*rules, "evidence, start that moves", "evidence, fixed start")
     rng, everyone = np.random.default_rng(seed), np.ones(sequences, dtype=np.bool_)
     empty = np.zeros((sequences, len(world.share)), dtype=np.intp)
-    drawn, shares, wrongs = (
-        Drawn(empty, empty),
-        {name: [] for name in names},
-        dict.fromkeys(names, np.zeros(sequences, dtype=np.bool_)),
-    )  # type: ignore[var-annotated]
+    drawn, shares = Drawn(empty, empty), {name: list[float]() for name in names}
+    wrongs = dict.fromkeys(names, np.zeros(sequences, dtype=np.bool_))
     spent, tested, kept = {name: np.zeros(sequences) for name in rules}, 0, np.full(sequences, -1)
     for look in range(1, AT[-1] + 1):
         drawn = drawn_more(drawn, world, SMALL if look == 1 else EVERY, rng)

@@ -186,11 +186,11 @@ def _read(path: Path) -> LevelLedger:
 
 def _tests_of_models(folder: RunFolder) -> set[str]:
     """Return the keys of the tests that the models and plans of a folder come from; damaged files have none."""
-    found = set()
+    found: set[str | None] = set()
     for path in (folder.model, folder.finish, *folder.versions.glob("*.json")):
         with suppress(TableError, OSError):
             found.add(read_json(path).get("tested"))
-    return found - {None}
+    return {key for key in found if key is not None}
 
 
 def _is_run(place: Path, run: str) -> bool:

@@ -116,8 +116,8 @@ def test_a_change_too_small_to_matter_is_no_alarm_however_certain() -> None:
             cells=one,
             chosen=one[0, 0, 0, :2],
             highest=highest,
-            scripts=np.zeros(13),
-            familiar=np.zeros(101),
+            scripts=np.zeros(13, dtype=np.intp),
+            familiar=np.zeros(101, dtype=np.intp),
         )
         for one in counts[:, :, np.newaxis]
     )

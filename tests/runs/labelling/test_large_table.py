@@ -366,7 +366,7 @@ def test_a_full_disk_leaves_no_half_file_and_nothing_is_paid_for_again(
 def test_a_fit_relabels_all_rows_from_their_votes(data: Path, tmp_path: Path, small_limits: None) -> None:
     made(data, tmp_path / "run")
     changes: dict[str, Any] = {"max_error": 0.3, "optimiser": "uniform"}
-    fitted = fit_run(tmp_path / "run", changes)
+    fitted = fit_run(tmp_path / "run", changes, say=lambda line: None)
     other = made(data, tmp_path / "other", replace(CONFIG, learn=replace(CONFIG.learn, **changes)))
     assert fitted.counts == other.counts
     assert (tmp_path / "run" / "labels.csv").read_bytes() == (tmp_path / "other" / "labels.csv").read_bytes()

@@ -37,7 +37,7 @@ from pcs_annotator.verbs import fit_table
 @click.option(
     "--spare-looks",
     is_flag=True,
-    help="Test for a promise only when half as many gold rows again have come; keep a model that promises more in use.",
+    help="Test for a promise only when half as many gold rows again came; a model that promises more stays in use.",
 )
 @click.option(
     "-o", "--out", "labels_out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …)."

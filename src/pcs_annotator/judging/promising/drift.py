@@ -27,6 +27,7 @@ MAX_P_VALUE = 0.001
 # Leaving out this share of the texts changes the other shares by at most as much: too little for an alarm.
 MAX_UNASKED = 0.05
 MIN_CHANGE = 0.1
+UNFAMILIAR = 10  # hundredths of n-grams that a text must have less than the median of those before
 FALSE_ALARMS = 0.05
 SUM_OF_LEVELS = 2.13
 POWER = 0.8
@@ -321,10 +322,9 @@ def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
         yield _Comparison(old, new, names[annotator] + where, says, of_model=True)
     yield _Comparison(before.chosen, now.chosen[order], "the label", [f"is {label}" for label in before.labels])
     if alike:
-        yield _shares_compared(before.highest, now.highest, "the highest score")
+        yield _scores_compared(before.highest, now.highest)
     yield _Comparison(before.scripts, now.scripts, "the script", [f"is {name.lower()}" for name in SCRIPTS])
-    if before.familiar.any() and now.familiar.any():
-        yield _shares_compared(before.familiar, now.familiar, "the share of a text's n-grams that gold texts have")
+    yield _familiarity_compared(before.familiar, now.familiar)
 
 
 def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
@@ -334,8 +334,16 @@ def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
     }
 
 
-def _shares_compared(before: Integers, now: Integers, name: str) -> _Comparison:
-    """Return numbers from 0 to 1 in bins of about equal mass over both sets combined."""
+def _familiarity_compared(before: Integers, now: Integers) -> _Comparison:
+    """Return how many texts are clearly less familiar than most were; small changes, as of names, do not matter."""
+    usual = int(np.searchsorted(np.cumsum(before), before.sum() / 2)) - UNFAMILIAR
+    old, new = (np.array([one[: max(usual, 0)].sum(), one[max(usual, 0) :].sum()]) for one in (before, now))
+    answers = [f"is {word} {usual / GRID:.2f}" for word in ("below", "at least")]
+    return _Comparison(old, new, "the share of a text's n-grams that gold texts have", answers)
+
+
+def _scores_compared(before: Integers, now: Integers) -> _Comparison:
+    """Return the highest scores in bins of about equal mass over both sets combined."""
     mass = np.cumsum(before + now)
     places = np.searchsorted(mass, mass[-1] * np.arange(1, SCORE_BINS) / SCORE_BINS)
     starts = np.unique(np.append(0, places + 1))
@@ -343,7 +351,7 @@ def _shares_compared(before: Integers, now: Integers, name: str) -> _Comparison:
     ends = [*(starts[1:] - 1).tolist(), GRID]
     ranges = [_range(low, high) for low, high in zip(starts.tolist(), ends, strict=True)]
     old, new = np.add.reduceat(before, starts), np.add.reduceat(now, starts)
-    return _Comparison(old, new, name, ranges)
+    return _Comparison(old, new, "the highest score", ranges)
 
 
 def _range(low: int, high: int) -> str:
