@@ -127,8 +127,8 @@ def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "error", "complaint"),
     [
-        ({"id": "nobody", "gold": "good"}, TableError, r"mine\.csv, row 2.*'nobody'"),
-        ({"id": "t3", "gold": "ugly"}, LabelError, r"'ugly'.*mine\.csv, row 2|mine\.csv, row 2.*'ugly'"),
+        ({"id": "nobody", "gold": "good"}, TableError, r"mine\.csv, row 3.*'nobody'"),
+        ({"id": "t3", "gold": "ugly"}, LabelError, r"mine\.csv, row 3.*'ugly'"),
     ],
 )
 def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(

@@ -120,9 +120,9 @@ def test_a_promise_on_average_accepts_more(table: str, capsys: Captured) -> None
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--max-error", "0"], "max_error is 0.0"),
-        (["--max-error", "1.5"], "max_error is 1.5"),
-        (["--certainty", "1"], "certainty is 1.0"),
+        (["--max-error", "0"], "'--max-error': 0.0 is not in the range"),
+        (["--max-error", "1.5"], "'--max-error': 1.5 is not in the range"),
+        (["--certainty", "1"], "'--certainty': 1.0 is not in the range"),
         (["--promise", "all-right"], "--promise"),
         (["--audit", "3"], "--audit was removed: pcs review RUN draws accepted rows to check"),
     ],
@@ -136,7 +136,7 @@ def test_what_cannot_be_promised_is_one_sentence_and_code_2(
 def test_a_max_error_of_zero_is_refused_before_any_call(capsys: Captured) -> None:
     write_texts(Path("data.csv"), range(5), 5)
     arguments = ["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0], "--max-error", "0"]
-    assert "max_error is 0.0" in refused(arguments, capsys)
+    assert "0.0 is not in the range" in refused(arguments, capsys)
     assert not Path("runs/data/ledger.db").exists()
 
 
@@ -266,7 +266,7 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert main(["label", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert f"{100 * fewer['questions_spared'] / 360:.0f} % of the questions were spared" in text
-    assert main(["label", "new.csv", "--run", run, "-q"]) == 0
+    assert main(["label", "new.csv", "--run", run, "-q", "--replace"]) == 0
     assert capsys.readouterr().out == ""
 
 
@@ -318,7 +318,7 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
 def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, capsys: Captured) -> None:
     short = shown(["label", "new.csv", "--run", run, "--max-calls", "20"], capsys, code=3)
     assert short["calls"] == 20
-    rest = shown(["label", "new.csv", "--run", run], capsys)
+    rest = shown(["label", "new.csv", "--run", run, "--replace"], capsys)
     assert rest["known_already"] == 20
     assert rest["rows_without_label"] == 0
 
@@ -344,7 +344,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     same = shown(["label", "new.csv", "--run", run], capsys)
     assert same["warnings"] == []
     assert not same["drift"]["found"]
-    assert main(["label", "new.csv", "--run", run, "--details"]) == 0
+    assert main(["label", "new.csv", "--run", run, "--details", "--replace"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "New texts are answered like the calibration set" in text
     assert "points in a model's answers may go unnoticed" in text
@@ -355,7 +355,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
 
 def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, capsys: Captured) -> None:
     write_texts(Path("other.csv"), range(2000, 2300), truths=["good" if n % 5 else "bad" for n in range(300)])
-    assert main(["label", "other.csv", "--run", run]) == 4
+    assert main(["label", "other.csv", "--run", run, "--replace"]) == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("warning   these texts differ from the gold rows the promise was made on")
     assert {row["pcs_decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}

@@ -43,7 +43,7 @@ def test_rows_with_the_same_id_are_numbered_on_request(capsys: pytest.CaptureFix
     assert {row["id"] for row in read_csv(Path("runs/data/to_label.csv"))} <= {"3", "4"}
     write("gold.csv", [("4", "good")], ("id", "gold"))
     assert main(["fit", "runs/data", "--gold", "gold.csv", "-q"]) == 0
-    label = ["label", "data.csv", "--run", "runs/data", "--id-column", "row", "-q"]
+    label = ["label", "data.csv", "--run", "runs/data", "--id-column", "row", "-q", "--replace"]
     assert [main(label), main(label)] == [0, 0]
     assert main(["exchange", "export", "runs/data", "label-studio", "-o", "tasks.json", "--decision", "all"]) == 0
     tasks = json.loads(Path("tasks.json").read_text(encoding="utf-8"))

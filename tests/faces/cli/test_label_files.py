@@ -51,7 +51,7 @@ def test_tabs_of_tsv_do_not_end_up_in_csv() -> None:
 
 
 def test_workbook_keeps_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [main([*LABEL, "-o", "labels.xlsx"]) for _ in range(2)] == [0, 0]
+    assert [main([*LABEL, "-o", "labels.xlsx", "--replace"]) for _ in range(2)] == [0, 0]
     assert capsys.readouterr().err == ""
     book = openpyxl.load_workbook("labels.xlsx")
     header, *rows = book["rows"].iter_rows(values_only=True)
