@@ -206,11 +206,6 @@ def ledger(chance: random.Random, folder: Path) -> None:
 
 
 CLASSIFY: dict[str, Any] = {"input": ["A text.", "Another"], "model": "run", "groups": ["a", None]}
-STUDIO: dict[str, Any] = {
-    "tasks": [{"id": 1, "data": {"text": "A text."}}, {"id": 2, "data": {"text": "Two"}}],
-    "label_config": '<View><Text name="t" value="$text"/><Choices name="c" toName="t"><Choice value="a"/></Choices>'
-    "</View>",
-}
 HEADERS = (b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie", b"content-length", b"x-request-id")
 WORDS = (
     b"127.0.0.1:80",
@@ -228,12 +223,12 @@ WORDS = (
 
 def body(chance: random.Random, folder: Path) -> None:
     """A damaged request gets an answer below 500."""
-    data = either(chance.choice([CLASSIFY, STUDIO]), chance)
+    data = either(CLASSIFY, chance)
     headers = [(b"host", b"127.0.0.1")] if chance.random() < 0.7 else []
     for _ in range(chance.randint(0, 4)):
         word = chance.choice(WORDS)
         headers.append((chance.choice(HEADERS), bytes_like(word, chance) if chance.random() < 0.4 else word))
-    path = chance.choice(["/v1/classify", "/predict", "/health", "//evil", "/\0"])
+    path = chance.choice(["/v1/classify", "/health", "//evil", "/\0"])
     scope: dict[str, Any] = {"type": "http", "method": chance.choice(["POST", "GET"]), "path": path, "headers": headers}
     scope |= {"query_string": bytes_like(b"token=secret&next=/", chance), "raw_path": path.encode(), "scheme": "http"}
     sent: list[Message] = []
@@ -256,11 +251,8 @@ async def reading(scope: Scope, receive: Receive, send: Send) -> None:
     answer = PlainTextResponse("read")
     try:
         values = await bodies.read_object(Request(scope, receive))
-        if "tasks" in values:
-            bodies.label_studio_texts(values, 100)
-        else:
-            texts, _ = bodies.texts_and_model(values, 100)
-            bodies.groups_of(values, len(texts))
+        texts, _ = bodies.texts_and_model(values, 100)
+        bodies.groups_of(values, len(texts))
     except HTTPException as error:
         answer = PlainTextResponse(error.detail, error.status_code)
     except UserError as error:

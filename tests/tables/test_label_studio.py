@@ -22,13 +22,11 @@ from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (
     HOTKEYS,
     Control,
-    Interface,
     RowToAnswer,
     StudioAnswer,
     labelling_interface,
     prediction,
     read_answers,
-    read_interface,
     task_of,
     write_tasks,
 )
@@ -121,10 +119,9 @@ def test_a_task_has_the_text_what_the_run_says_and_the_users_columns() -> None:
 
 
 def test_without_a_confidence_the_score_orders_tasks() -> None:
-    found = prediction(outcome(confidence=None), "v", Interface("sentiment", "doc"))
+    found = prediction(outcome(confidence=None), "v")
     assert found is not None
     assert found["score"] == 0.7
-    assert (found["result"][0]["from_name"], found["result"][0]["to_name"]) == ("sentiment", "doc")
 
 
 def test_a_row_without_a_label_has_no_prediction() -> None:
@@ -303,7 +300,6 @@ def test_the_interface_names_every_label_as_it_is(labels: list[str], instruction
     choices = list(ElementTree.fromstring(xml).iter("Choice"))
     assert [one.get("alias") or one.get("value") for one in choices] == allowed
     assert [one.get("hotkey") for one in choices][: len(HOTKEYS)] == list(HOTKEYS[: len(allowed)])
-    assert read_interface(xml) == Interface()
 
 
 def test_nothing_in_the_interface_refers_to_a_value_of_the_task() -> None:
@@ -320,26 +316,6 @@ def test_nothing_in_the_interface_refers_to_a_value_of_the_task() -> None:
 def test_a_label_that_xml_cannot_hold_is_refused() -> None:
     with pytest.raises(TableError, match=r"label 'b\\uffffd' has a character that XML cannot hold: rename"):
         labelling_interface([Control(labels=["good", "b\uffffd"])])
-
-
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ("<View>", "not valid XML"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><View/>', "a declaration"),
-        ('<View><Text name="t" value="$t"/></View>', "0 groups of choices"),
-        ('<View><Choices name="c" toName="i"/><Image name="i" value="$i"/></View>', "0 groups of choices"),
-    ],
-)
-def test_interfaces_for_something_else_are_refused(config: str, message: str) -> None:
-    with pytest.raises(TableError, match=message):
-        read_interface(config)
-
-
-def test_the_names_of_anothers_interface_are_found() -> None:
-    choices = '<Choices name="c" toName="t"><Choice value="x"/></Choices>'
-    config = f'<View><!-- ours --><Text name="t" value="$body"/>{choices}</View>'
-    assert read_interface(config) == Interface("c", "t", "body")
 
 
 @pytest.mark.parametrize("kind", ["JSON", "JSON_MIN"])

@@ -1,8 +1,7 @@
 """Every setting of a run, written once: its key in `pcs.toml`, type, default, meaning and command-line option.
 
-The classes are the table, and their docstrings say what each setting means. `pcs.toml` is read and checked against it;
-options of the command line, their help, the documentation and the docstrings of Python functions are made from it. What
-Python functions take by name is listed with its types at the end.
+The classes are the table, and their docstrings say what each setting means. `pcs.toml` is checked against it; options,
+help, documentation and docstrings are made from it. What Python functions take by name is listed at the end.
 """
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -104,18 +103,15 @@ class AskSettings(SettingsSection):
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
         together: Ask about all variables of a codebook in one call; otherwise, at a higher price, in one for each.
-        trial: First ask about so many texts of a codebook in both ways, and go on together unless a variable loses; 30
-            show large losses.
+        trial: First ask about so many texts of a codebook in both ways, and go on together unless a variable loses.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; default: 64.
         executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
             day per wave (batch), or from the machines of a Ray cluster (ray).
         workers: Number of workers on the Ray cluster; default: one per CPU, or per GPU for models on GPUs.
-        ray_address: Address of the Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else one is started
-            here.
+        ray_address: Address of the Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else a new one.
         max_per_second: Maximum number of calls per second, to all models and from all workers together.
-        timeout: Seconds to wait for a server's answer before asking again, or longer in proportion if it may have more
-            than 2,000 tokens. Models in this process (`embedded:`, `transformers:`) are waited for.
+        timeout: Seconds to wait for a server's answer of up to 2,000 tokens before asking again; longer ones get more.
         max_wait: Seconds in which a server only refuses (429) before it is given up.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, earlier commands included.
         budget_per_day_usd: Maximum cost of the run folder per day, from midnight UTC, in US dollars.
@@ -199,8 +195,7 @@ class LearnSettings(SettingsSection):
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
         certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
         promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
-            accepts more; all rows, counting labels that are accepted and wrong, on average; or the accepted labels of a
-            scale, counting those off by two steps or more.
+            accepts more; or the accepted labels of a scale, counting those off by two steps or more.
         gold_sample: How the gold rows that come with the data were chosen: at random, or otherwise (chosen), and then
             they support no promise; unknown assumes random, and says so beside every promise.
         per_label: Make the promise for each label separately.

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
-from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
 from pcs_annotator.base.errors import TableError
@@ -150,23 +149,14 @@ class StudioAnswer:
     queue: Queue = "chosen"  # how the row was chosen
 
 
-class Interface(NamedTuple):
-    """The names of a labelling interface that answers need."""
-
-    choices: str = QUESTION
-    to_name: str = TEXT  # the name of the text that the choices are about
-    key: str = TEXT  # where a task has that text
-
-
-def prediction(outcome: Outcome, version: str, interface: Interface | None = None) -> dict[str, Any] | None:
+def prediction(outcome: Outcome, version: str) -> dict[str, Any] | None:
     """Return an outcome as Label Studio shows it; None if it has no label.
 
     Its score is the confidence or, in a run without confidences, the score of the label.
     """
     if outcome.label is None:
         return None
-    names = interface or Interface()
-    chosen = Control(names.choices).result([outcome.label], names.to_name)
+    chosen = Control(QUESTION).result([outcome.label], TEXT)
     score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
     return {"model_version": version, "score": score, "result": [chosen]}
 
@@ -221,25 +211,6 @@ def _shown(text: str) -> str:
 
 def _attribute(text: str) -> str:
     return quoteattr(text, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
-
-
-def read_interface(config: str) -> Interface:
-    """Return the names in a project's labelling interface, which must have one group of choices about one text."""
-    remedy = "use the interface that `pcs exchange export` writes, or one with a Text and Choices for it"
-    if "<!" in config.replace("<!--", ""):  # no DOCTYPE, hence no entities that expand
-        raise TableError(f"the labelling interface has a declaration that is not read: {remedy}")
-    try:
-        tags = [tag for tag in ElementTree.fromstring(config).iter() if tag.get("name")]
-    except ElementTree.ParseError as error:
-        raise TableError(f"the labelling interface is not valid XML ({error}): {remedy}") from error
-    texts = {tag.get("name"): tag for tag in tags if tag.tag in ("Text", "HyperText")}
-    choices = [tag for tag in tags if tag.tag == "Choices" and tag.get("toName") in texts]
-    if len(choices) != 1:
-        raise TableError(
-            f"the labelling interface has {len(choices)} groups of choices about a text, not one: {remedy}"
-        )
-    to_name = choices[0].get("toName", "")
-    return Interface(choices[0].get("name", ""), to_name, texts[to_name].get("value", "").removeprefix("$"))
 
 
 def read_answers(path: Path, control: Control = Control()) -> list[StudioAnswer]:  # noqa: B008  # a frozen value

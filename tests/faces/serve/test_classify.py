@@ -458,41 +458,6 @@ def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: p
     assert "SECRET" not in "".join(lines)
 
 
-def test_label_studio_gets_predictions(run: Path) -> None:
-    interface = (
-        '<View><Text name="t" value="$body"/><Choices name="c" toName="t"><Choice value="good"/></Choices></View>'
-    )
-
-    async def served() -> None:
-        async with running(run) as one:
-            status, body = await one.ask("POST", "/setup", json={"schema": interface, "project": "1"})
-            assert (status, body["model_version"]) == (200, one.service.version)
-            tasks = [{"id": 7, "data": {"body": text}} for text in TEXTS[:2]]
-            status, body = await one.ask("POST", "/predict", json={"tasks": tasks, "label_config": interface})
-            assert status == 200
-            for found in body["results"]:
-                assert found["model_version"] == one.service.version
-                assert 0 < found["score"] <= 1
-                (result,) = found["result"]
-                assert (result["from_name"], result["to_name"], result["type"]) == ("c", "t", "choices")
-                assert result["value"]["choices"][0] in ("good", "bad")
-            assert (await one.ask("POST", "/predict", json={"tasks": []}))[1]["results"] == []
-            holes = [{"data": {"body": " "}}, tasks[0], {"data": {}}]
-            _, body = await one.ask("POST", "/predict", json={"tasks": holes, "label_config": interface})
-            assert [len(found["result"]) for found in body["results"]] == [0, 1, 0]
-            for wrong in (
-                {"tasks": tasks},
-                {"tasks": tasks, "label_config": "<View>"},
-                {"tasks": 1},
-                {"tasks": [{"data": 1}]},
-                {"tasks": [], "label_config": 1},
-            ):
-                status, body = await one.ask("POST", "/predict", json=wrong)
-                assert (status, body["error"]["type"]) == (400, "bad_request")
-
-    asyncio.run(served())
-
-
 def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
 
@@ -546,7 +511,7 @@ def test_the_service_describes_itself_to_programs(run: Path) -> None:
             async with one.client.get("/", allow_redirects=False) as answer:
                 assert (answer.status, answer.headers["location"]) == (303, "/openapi.json")
             _, about = await one.ask("GET", "/openapi.json")
-            assert set(about["paths"]) >= {"/v1/classify", "/v1/models", "/predict"}
+            assert set(about["paths"]) >= {"/v1/classify", "/v1/models"}
             assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"
 
     asyncio.run(served())

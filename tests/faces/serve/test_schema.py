@@ -50,4 +50,4 @@ def test_no_request_gets_a_server_error_or_an_answer_that_is_not_described(url: 
             checked += 1
 
         check()
-    assert checked >= 2 * examples
+    assert checked >= examples  # one route takes a body

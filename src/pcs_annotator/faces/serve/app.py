@@ -28,7 +28,6 @@ from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.tables.label_studio import prediction
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
@@ -87,8 +86,6 @@ class App:
             Route("/metrics", _answering(self._metrics_page)),
             Route("/openapi.json", _answering(lambda: Json(self._about))),
             Route("/", _answering(lambda: RedirectResponse("/openapi.json", 303))),
-            Route("/predict", self.predict, methods=["POST"]),
-            Route("/setup", self.setup, methods=["POST"]),
         ]
         starlette = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS)
         self.asgi: ASGIApp = Counted(starlette, self._metrics)
@@ -254,27 +251,6 @@ class App:
         for name, value in service.waiting.items():
             gauges[f"pcs_stream_{name}"] = (f"Texts kept for people: {name}.", value)
         return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
-
-    async def predict(self, request: Request) -> Response:
-        """Label tasks of Label Studio, whose predictions are about one variable."""
-        if self._variables:
-            raise HTTPException(404, "Label Studio is answered about one variable: serve the folder of that one")
-        texts, names = bodies.label_studio_texts(await bodies.read_object(request), self._queue.most)
-        asked = [text for text in texts if text]
-        until = time.monotonic() + self._seconds
-        found = iter(await self._label(asked, self._service, until) if asked else [])
-        version, results = self._service.version, []
-        for text in texts:  # a text without a label gets a prediction without a result
-            one = next(found) if text else None
-            version = one.version if one else version
-            known = prediction(one.outcome.for_people, version, names) if one and one.outcome else None
-            results.append(known or {"model_version": version, "score": 0.0, "result": []})
-        return Json({"results": results, "model_version": version})
-
-    async def setup(self, request: Request) -> Response:
-        """Check that a project of Label Studio can be answered."""
-        bodies.interface_of(await bodies.read_object(request), "schema")
-        return Json({"model_version": self._service.version})
 
 
 def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:

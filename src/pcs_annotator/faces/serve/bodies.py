@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from pcs_annotator.core.task import PAIR_LABELS, pair_text
-from pcs_annotator.tables.label_studio import Interface, kind_of, read_interface
+from pcs_annotator.tables.label_studio import kind_of
 
 LONGEST_WAIT = 60
 
@@ -72,30 +72,6 @@ def _check_number(texts: int, most: int) -> None:
     """Raise if a request has more texts than the queue can ever hold."""
     if texts > most:
         raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use pcs label")
-
-
-def label_studio_texts(values: dict[str, Any], most: int) -> tuple[list[str], Interface]:
-    """Return the texts of the tasks in a request of Label Studio, some perhaps empty, and the project's interface."""
-    tasks = values.get("tasks")
-    if not isinstance(tasks, list):
-        raise HTTPException(400, "`tasks` must be a list of tasks")
-    _check_number(len(tasks), most)
-    for place, task in enumerate(tasks):
-        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
-            raise HTTPException(400, f"`tasks[{place}]` must be an object with an object `data`")
-    names = interface_of(values, "label_config")
-    texts = [task["data"].get(names.key) for task in tasks]
-    if tasks and not any(isinstance(text, str) for text in texts):
-        raise HTTPException(400, f"`tasks[0].data` has no text under {names.key!r}")
-    return [text if isinstance(text, str) and text.strip() else "" for text in texts], names
-
-
-def interface_of(values: dict[str, Any], name: str) -> Interface:
-    """Return the names in the labelling interface of a request of Label Studio; the usual ones if it has none."""
-    given = values.get(name)
-    if given is not None and not isinstance(given, str):
-        raise HTTPException(400, f"`{name}` must be the XML of a labelling interface, not {kind_of(given)}")
-    return read_interface(given) if given else Interface()
 
 
 class TextQueue:
