@@ -286,7 +286,7 @@ def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
 def test_a_wrong_label_counts_for_every_row_of_its_text_that_was_drawn_and_a_right_one_once() -> None:
     votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
     codes = coded(votes, gold)
-    codes[::30] = (codes[::30] + 1) % 3
+    codes[::100] = (codes[::100] + 1) % 3
     plain = fit_model(votes, codes, HOW)
     assert plain.trial is not None
     right = plain.trial.judged.right[np.argsort(positions_of(plain.trial.ids, votes.ids, "item"))]
