@@ -169,3 +169,15 @@ def test_intervals_hold_the_truth_as_often_as_they_say(larger: bool) -> None:
             held[name] += abs(one.value.item() - aim) <= reach
     assert 0.91 <= held["corrected"] / studies <= 0.985
     assert held["naive"] / studies < 0.8
+
+
+def test_with_one_tuning_for_all_labels_their_shares_add_up_to_one() -> None:
+    columns, truth, expected = made(500)
+    study = study_of(truth, expected, np.arange(100))
+    second = outcome_of(columns[:, :1])
+    first = LabelRegression(explanatory=second.explanatory, outcome=1 - SHARE_OF_SECOND)
+    tuning = study.joint_tuning([first, second])
+    assert 0 < tuning <= 1
+    assert sum(study.corrected(one, tuning).value.item() for one in (first, second)) == pytest.approx(1)
+    same = study_of(truth, np.full((500, 2), 0.5), np.arange(100))
+    assert same.joint_tuning([first, second]) == 0  # machine labels that are all alike tell nothing
