@@ -28,6 +28,7 @@ from pcs_annotator.judging.promising.certificate import Audit, Certificate, fing
 from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
+from pcs_annotator.runs.draw_registry import label_copies
 from pcs_annotator.runs.files.config import config_from_dict, known_settings
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
@@ -270,8 +271,10 @@ class Run:
     def write_labels(self, model: Model, *, spreadsheet_safe: bool = False) -> list[Outcome]:
         """Write a label for every row, and return the outcomes."""
         votes, judged = self.votes, model.judged(self.votes)
-        people = self.gold.verdicts.by_place(len(votes))
-        labelled = labelled_table(self.dataset.table, model, votes, judged, people, self.gold.labels)
+        people, gold = self.gold.verdicts.by_place(len(votes)), list(self.gold.labels)
+        if label_copies(gold, self.texts, range(len(gold))):  # then gold is the final label of rows without gold, too
+            people = people or [None] * len(votes)
+        labelled = labelled_table(self.dataset.table, model, votes, judged, people, gold)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return list(model.judge(votes, judged))
 

@@ -343,6 +343,7 @@ class RunSettings(SpendingSettings, total=False):
     max_error: float | None
     certainty: float | None
     promise: str | None
+    gold_sample: str | None
     per_label: bool | None
     tolerance: float | None
     by: str | None
