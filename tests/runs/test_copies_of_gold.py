@@ -14,7 +14,7 @@ def test_the_final_label_of_a_copy_of_a_gold_text_is_gold(tmp_path: Path) -> Non
         data,
         labels=["good", "bad"],
         models=["scripted:hash"],
-        relations=["original", "frame"],
+        relations=["original", "order"],
         gold_sample="random",
         out=tmp_path / "run",
     )

@@ -126,7 +126,7 @@ async def _first_steps_first(adaptive_items: AsyncIterable[AdaptiveItem]) -> Asy
             yield unsettled.settle
 
 
-SECONDS_TO_FINISH = 3.0
+SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 QUESTIONS_AT_ONCE = 32  # questions that are looked up in the ledger together
 
