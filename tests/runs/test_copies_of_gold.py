@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from pcs_annotator import run
 from tests.simulated import read_csv, write_csv
 
 
+@pytest.mark.filterwarnings("ignore:the votes carry nothing")
 def test_the_final_label_of_a_copy_of_a_gold_text_is_gold(tmp_path: Path) -> None:
     rows = [{"text": f"Case {row}.", "gold": "good" if row % 2 else "bad"} for row in range(20)]
     copies = [{"text": f"case {row}. ", "gold": ""} for row in range(8)]
