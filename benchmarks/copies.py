@@ -18,8 +18,8 @@ from pcs_annotator import Item
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, find_thresholds
-from pcs_annotator.judging.promising.whole_table import TURN, once_if_right, share_rows
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, find_thresholds, next_level
+from pcs_annotator.judging.promising.whole_table import once_if_right, share_rows
 from pcs_annotator.runs.draw_registry import walk
 from pcs_annotator.studies.estimating.answers import figure_of
 
@@ -103,7 +103,7 @@ class Claims(NamedTuple):
 def claims_of(world: World, sample: Mask, *, rows: bool) -> Claims:
     """Return what a sample of rows leads to; otherwise each of its rows stands for a text, as if it were any row."""
     counted = once_if_right(world.text, sample, world.wrong) if rows else sample
-    shared = share_rows(world.confidence, counted, world.wrong, WHOLE, TURN * 0.1)
+    shared = share_rows(world.confidence, counted, world.wrong, WHOLE, next_level(0.1, 0.0))
     machine = np.zeros(len(world.text), dtype=np.bool_)
     machine[shared.by_machine] = True
     machine &= ~np.isin(world.text, world.text[sample])  # people labelled these

@@ -212,7 +212,7 @@ def test_thousands_decimals_and_units_are_read(text: str, value: float | None) -
         ({"labels": ["0..100000"]}, "too many"),
         ({"labels": ["0..1:0.3"]}, "no whole number of steps"),
         ({"labels": ["10..0"]}, "no whole number of steps"),
-        ({"labels": ["0..20"]}, "row 1, column gold"),
+        ({"labels": ["0..20"]}, "row 2, column gold"),
         ({"relations": ["original", "order"]}, "is not chosen from a list"),
         ({"candidates": 5}, "candidates cannot be chosen"),
     ],

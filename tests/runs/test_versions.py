@@ -118,8 +118,8 @@ def test_labels_of_later_texts_name_the_version_that_made_them(folder: Path, tmp
         label(RunRequest(data=texts, folder=folder, config=Config()), out, Saving())
         assert {row["pcs_version"] for row in read_csv(out)} == {"2"}
         use_version(folder, 1)
-        label(RunRequest(data=texts, folder=folder, config=Config()), out, Saving())
-        assert {row["pcs_version"] for row in read_csv(out)} == {"1"}
+        label(RunRequest(data=texts, folder=folder, config=Config()), again := tmp_path / "again.csv", Saving())
+        assert {row["pcs_version"] for row in read_csv(again)} == {"1"}
 
 
 def test_a_model_promises_less_if_it_promises_nothing_or_nothing_for_a_group_or_accepts_fewer_rows() -> None:

@@ -38,7 +38,9 @@ def clipped(text: str, room: int) -> str:
     >>> clipped("one two three", 9)
     'one two …'
     """
-    text = text.lstrip() if not text[:room].strip() else text
+    if len(text) <= room:
+        return text
+    text = text if text[:room].strip() else text.lstrip()
     if len(text) <= room:
         return text
     return text[:room].rsplit(None, 1)[0] + " …" if " " in text[:room] else text[:room] + "…"

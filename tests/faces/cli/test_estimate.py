@@ -55,7 +55,7 @@ def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixt
     assert main(["gold", str(made), "--n", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 20
     assert main(["gold", str(made), "--n", "2000"]) == 2
-    assert "rows have not been drawn yet, and 2,000 are wanted" in capsys.readouterr().err
+    assert "texts have no gold label yet, and 2,000 are wanted" in capsys.readouterr().err
 
 
 def test_other_choices_are_tried(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,11 +56,11 @@ def test_files_and_frames_and_the_command_agree(tmp_path: Path, capsys: pytest.C
     assert main([*asked, "--json", "-o", str(tmp_path / "e.md")]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["estimates"][0]["corrected"]["value"] == found.lines[0].corrected.value
-    assert main([*asked, "--p-adjust", "bh", "-o", str(tmp_path / "e.md")]) == 0
+    assert main([*asked, "--p-adjust", "bh", "-o", str(tmp_path / "bh.md")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "240 gold rows are assumed to be a simple random sample of the rows" in printed
     assert "next" not in printed
-    assert "p (BH)" in (tmp_path / "e.md").read_text(encoding="utf-8")
+    assert "p (BH)" in (tmp_path / "bh.md").read_text(encoding="utf-8")
     assert main([*asked, "--p-adjust", "bh"]) == 0
     assert "--p-adjust bh -o estimates.html" in " ".join(capsys.readouterr().out.split())
 
