@@ -167,8 +167,8 @@ def test_a_group_whose_confidence_is_off_is_named() -> None:
     assert found.table().notes[-1] == "Confidence is outside the interval for en, hard."
     no_promise = fit_model(votes, truth, Learning())
     assert no_promise.trial is not None
-    right = no_promise.trial.judged.right
-    bare = figures_by_group("language", votes.groups or (), votes, gold, *no_promise, right=right)
+    model, trial = no_promise.model, no_promise.trial
+    bare = figures_by_group("language", votes.groups or (), votes, gold, model, trial, right=trial.judged.right)
     assert [one.accepted for one in bare.groups] == [None, None]
 
 
