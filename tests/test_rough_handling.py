@@ -191,7 +191,7 @@ def test_votes_edited_by_hand_void_the_promise_or_are_read_from_the_ledger_again
     values[0] = next(value for value in values if value != values[0])
     edited = table.set_column(table.column_names.index(column), field, [pyarrow.array(values, field.type)])
     pyarrow.parquet.write_table(edited.replace_schema_metadata(table.schema.metadata), path)
-    assert main(["label", str(new), "--run", str(run), "-o", str(out), "-q"]) == 0
+    assert main(["label", str(new), "--run", str(run), "-o", str(out), "-q", "--replace"]) == 0
     # another label is not noticed by its form; a vote in another place leaves a hole, which the ledger fills
     assert [row["pcs_decision"] for row in read_csv(out)] == (["review"] * 10 if column == "label" else before)
 

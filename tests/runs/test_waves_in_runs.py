@@ -23,7 +23,11 @@ from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process
 from tests.stub.behaviour import pick
 
-pytestmark = [pytest.mark.system, pytest.mark.enable_socket]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.enable_socket,
+    pytest.mark.filterwarnings("ignore:gold agrees with the label"),  # it is what most models say
+]
 
 LABELS = ("good", "bad")
 ASKED = ("openai:gpt-4o-mini", "openai:gpt-4o", MODELS["groq"])

@@ -75,9 +75,9 @@ def reached_at_random(items: Sequence[Item], draws: Draws, judged: Mask, sampled
     """Return which rows drawn at random belong to the random sample, though nobody labelled them as part of it.
 
     `judged` are rows that have a label, or about which people could not agree; `sampled`, those labelled as drawn at
-    random. Only rows before the last of these can belong to the sample: beyond it, a row has a label because somebody
-    chose it. Up to the first row that is not judged, all of them do. From there on, some texts still wait for people,
-    so only copies of sampled texts do: a frequent text must not count more often than it was drawn.
+    random. Up to the first row that is not judged and the last that was labelled as drawn, all rows of the order belong
+    to the sample. Beyond one of the two, some texts still wait for people, or have a label because somebody chose them,
+    so only copies of sampled texts do; beyond both, none: a text must not count more often than it was drawn.
     """
     found = np.zeros(len(items), dtype=np.bool_)
     found[[row for row, some in draws.items() if any(one.kind == "at random" for one in some)]] = True
@@ -88,7 +88,8 @@ def reached_at_random(items: Sequence[Item], draws: Draws, judged: Mask, sampled
     waiting, labelled = np.flatnonzero(~judged[order]), np.flatnonzero(sampled[order])
     first = int(waiting[0]) if len(waiting) else len(order)
     last = int(labelled[-1]) if len(labelled) else -1
-    found[order[last + 1 :]] = False
-    beyond = order[first : last + 1]
+    near, far = sorted((first, last + 1))
+    found[order[far:]] = False
+    beyond = order[near:far]
     found[beyond] = with_copies(same_texts([item.text for item in items]), sampled)[beyond]
     return found & judged

@@ -1,5 +1,7 @@
 """Whether gold rows look like a random sample that people labelled."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pcs_annotator.base.errors import warn_user
@@ -14,6 +16,7 @@ from pcs_annotator.judging.weighing.scoring import row_parts
 PEOPLE_AGREE = 0.9  # with a panel that is of two minds, people agree less often than this
 OF_TWO_MINDS = 0.67  # at most such a share of the votes is for one label, as if one of three models differs
 TINY = 1e-12
+NEARLY = 0.97
 CHANCE = 0.001  # a warning without a reason comes so often at most
 
 
@@ -47,11 +50,25 @@ def warn_of_machine_gold(votes: Votes, gold: Mask, trial: Trial) -> None:
     places = positions_of(trial.ids, votes.ids, "item")
     split = gold[places] & (agreement[places] <= OF_TWO_MINDS)
     right, rows = int(trial._replace(near=False).judged.right[split].sum()), int(split.sum())
-    if rows and float(bdtr(rows - right, rows, 1 - PEOPLE_AGREE)) < CHANCE:
+    if (
+        rows
+        and not _known_by_one(votes, places, split, trial, right)
+        and (float(bdtr(rows - right, rows, 1 - PEOPLE_AGREE)) < CHANCE)
+    ):
         warn_user(
             f"gold agrees with the label of {right:,} of {rows:,} rows on which the models differ, which people hardly "
             "do: if models labelled these rows, such as an earlier run, nothing is known about errors"
         )
+
+
+def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: Trial, right: int) -> bool:
+    """Return whether a single question to one model, or the words of the texts, tell gold as well as all together."""
+    gold = np.array(positions_of(trial.labels, votes.labels, "label"))[trial.gold]
+    given = votes.codes[places].reshape(len(places), -1) == gold[:, np.newaxis]
+    most = int(given[split].sum(axis=0).max())
+    if votes.read is not None:
+        most = max(most, int((votes.read[places].argmax(axis=1) == gold)[split].sum()))
+    return most >= NEARLY * right
 
 
 def _agreement(votes: Votes) -> Floats:

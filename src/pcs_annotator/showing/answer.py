@@ -159,9 +159,9 @@ def next_step(result: RunResult) -> str:
     folder, model = quote(str(result.folder.path)), result.learned.model
     if result.tally.failed:
         return again(result.tally.failed)
-    unlabelled = not all(result.dataset.gold or [None])  # people can label more rows only if some are left
-    if unlabelled and (not result.learned.figures or (model.certificate is not None and not model.certificate.holds)):
-        return f"pcs review {folder}"
+    unpromised = not result.learned.figures or (model.certificate is not None and not model.certificate.holds)
+    if unpromised:  # people can label more rows only if some are left
+        return f"pcs {'evaluate' if all(result.dataset.gold or [None]) else 'review'} {folder}"
     if model.certificate is None:
         return f"pcs fit {folder} --max-error 0.1"
     if result.counts.to_review:

@@ -41,7 +41,7 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     assert found == tables | plots | {"experiments.json"}
     about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
     assert about["experiments"] == NAMES
-    assert about["settings"]["seeds"] == [0]
+    assert (about["settings"]["seed"], about["settings"]["repeats"]) == (0, 1)
     assert about["settings"]["optimiser"] == "lr"
     assert {name: one["gold_rows"] for name, one in about["sources"].items()} == {"sentiment": 40, "gossip": 30}
     text = capsys.readouterr()

@@ -38,7 +38,7 @@ def server(started: StubProcess) -> Iterator[StubProcess]:
 def hasty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Wait hardly at all before asking again."""
     monkeypatch.setattr(
-        resolve_config, "Patience", lambda deadline: Patience(deadline=deadline, first_wait=0.001, longest_wait=0.001)
+        resolve_config, "Patience", lambda **given: Patience(**given, first_wait=0.001, longest_wait=0.001)
     )
     monkeypatch.chdir(tmp_path)
 

@@ -322,7 +322,7 @@ BAD_FILES = {
     "no rows": (b"id,text\n", "no rows"),
     "empty": (b"", "is empty"),
     "broken quotes": (b"id,text\n" + b"a,fine\n" * 15 + b'b,"open\n', "quote|columns|row"),
-    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 1 and 2 .*'a'"),
+    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 2 and 3 .*'a'"),
     "no text column": (b"key,value\na,One\n", "--text-column.*key, value"),
     "two columns of one name": (b"text,text\na,b\n", "column.* 'text'"),
     "gold outside": (b"text,gold\nOne,good\nTwo,awful\n", "awful"),
@@ -409,7 +409,7 @@ def test_a_timeout_that_lets_no_model_answer_is_refused(capsys: pytest.CaptureFi
     Path("data.csv").write_text("text\nA text.\n", encoding="utf-8")
     Path("pcs.toml").write_text("[ask]\ntimeout = 0\n", encoding="utf-8")
     assert main(["run", "data.csv", *LABELS, "--model", "scripted:hash"]) == 2
-    assert "timeout of 0 seconds" in capsys.readouterr().err
+    assert "ask.timeout is 0, must be more than 0" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,7 +170,7 @@ def test_a_password_reaches_no_file_and_no_message(
     assert main(["label", "data.csv", "--run", "runs/data"]) == 2
     assert "set PGPASSWORD" in " ".join(capsys.readouterr().err.split())
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    assert main(["label", "data.csv", "--run", "runs/data"]) == 0
+    assert main(["label", "data.csv", "--run", "runs/data", "--replace"]) == 0
     assert main(["run", "data.csv", *ASK, "--ledger", address.replace(PASSWORD, "wrong-word"), "-o", "other"]) == 2
     captured = capsys.readouterr()
     assert PASSWORD not in captured.out + captured.err

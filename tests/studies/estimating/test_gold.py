@@ -23,7 +23,7 @@ def label(folder: Path, leave_empty: int = 0) -> None:
     """Fill in what was drawn, as a person would, and learn from it."""
     rows = read_csv(folder / "to_label.csv")
     filled = [{**row, "gold": "" if place < leave_empty else truth(row)} for place, row in enumerate(rows)]
-    fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+    fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)), say=lambda _: None)
 
 
 def test_every_goal_has_its_rows_and_better_draws_need_fewer(made: Path) -> None:

@@ -101,10 +101,11 @@ class EvaluationOptions(Splitting):
 
 
 def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
-    """Return the rows that have gold in canonical order, so that splits do not depend on the order of a file."""
+    """Return the rows that have gold, sorted as a fit sorts rows and labels, so that both are split alike."""
     rows = gold != UNLABELLED
     check_rows(gold[rows], folds)
-    return in_canonical_order(votes.take(rows), gold[rows])
+    ordered, codes = in_canonical_order(votes.take(rows), gold[rows])
+    return ordered.select(annotators=votes.annotators, relations=votes.relations), codes
 
 
 def check_rows(gold: Codes, folds: int) -> None:
