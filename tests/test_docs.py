@@ -196,7 +196,7 @@ def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], 
 
 def texts_for_people() -> Iterator[str]:
     """Yield the pages, and every string of the package, without those that name what was removed."""
-    yield from (page.read_text(encoding="utf-8") for page in PAGES if page.name != "removed.md")
+    yield from (page.read_text(encoding="utf-8") for page in PAGES)
     yield from _INSTEAD.values()
     sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if path.name != "removed.py")
     for node in (node for source in sources if "pcs " in source for node in ast.walk(ast.parse(source))):

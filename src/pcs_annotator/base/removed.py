@@ -1,7 +1,4 @@
-"""Names that earlier versions had, with what to use instead; registries, settings and the command line look here.
-
-`docs/design/removed.md` has the figure behind each removal.
-"""
+"""Names that earlier versions had, with what to use instead; registries, settings and the command line look here."""
 
 from collections.abc import Mapping
 from typing import NoReturn
