@@ -131,7 +131,7 @@ def test_new_votes_that_differ_from_those_learned_from_are_noticed_and_others_ar
     differ = check_drift(model, one_class)
     assert differ is not None
     assert differ.found
-    assert "100 % of new texts" in differ.sentence
+    assert "100 % of its answers about new texts" in differ.sentence
     assert check_drift(replace(model, profile=None), one_class) is None
 
 

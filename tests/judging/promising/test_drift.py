@@ -82,7 +82,10 @@ def test_the_sentence_names_the_model_that_changed_most() -> None:
     found = compared(before, replace(now, codes=codes))
     share = [round(100 * float((one[:, 0, 0] == 0).mean())) for one in (codes, before.codes)]
     assert found.found
-    assert found.sentence == f"qwen says Fake in {share[0]} % of new texts, {share[1]} % of the calibration set"
+    assert found.sentence == (
+        f"qwen says Fake in {share[0]} % of its answers about new texts, {share[1]} % of those about "
+        "the calibration set"
+    )
 
 
 def test_a_model_that_falls_silent_under_a_relation_is_named_with_it() -> None:

@@ -297,7 +297,9 @@ class _Comparison(NamedTuple):
         """Return which answer became more frequent, as a sentence."""
         old, new = self.before / self.before.sum(), self.now / self.now.sum()
         most = int((new - old).argmax())
-        shares = f"in {100 * new[most]:.0f} % of {names[1]}, {100 * old[most]:.0f} % of {names[0]}"
+        # where asking stops early, a model answers about some of the texts only
+        of, others = ("of its answers about", "of those about") if self.of_model else ("of", "of")
+        shares = f"in {100 * new[most]:.0f} % {of} {names[1]}, {100 * old[most]:.0f} % {others} {names[0]}"
         return f"{self.name} {self.answers[most]} {shares}"
 
 
