@@ -89,7 +89,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
     recorded = Run(folder, config, **parts, gold_sample=config.learn.gold_sample)
     learning = time.perf_counter()
-    learned = recorded.learn(config.learn)
+    learned = recorded.learn(config.learn, say=request.say)
     writing = time.perf_counter()
     if table.sampled:
         recorded.write_learned(learned, config.learn, fits)
