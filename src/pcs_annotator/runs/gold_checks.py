@@ -6,7 +6,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.metrics.special import bdtr
 from pcs_annotator.judging.model import Model
@@ -33,8 +33,9 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
         profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
         names=("those with", "the rows without gold"),
     )
-    agreement = _agreement(votes)
-    some, rest = agreement[gold], agreement[others]
+    # asking that stops early stops where answers agree
+    agreement, asked = _agreement(votes), (votes.codes != NOT_ASKED).all(axis=(1, 2, 3))
+    some, rest = agreement[gold & asked], agreement[others & asked]
     if not found.found and rank_sum(some, rest) < CHANCE:
         more = "more" if some.mean() > rest.mean() else "less"
         found = found._replace(found=True, sentence=f"models agree {more} with each other on them")
