@@ -7,12 +7,10 @@ probabilities are learned from the gold rows, as in a run: those of gold rows by
     python -m benchmarks.estimates STUDIES babe
     python -m benchmarks.estimates STUDIES groups
     python -m benchmarks.estimates STUDIES covariate
-    python -m benchmarks.estimates STUDIES pool
 
 The second one draws gold rows from the recorded votes on BABE, learns as a run does, and hides all other gold. The
 third one has four small groups, with 15 to 50 gold rows each and shares from 2 % on. The fourth one has regressions in
-which a label explains something else, from tables with hard machine labels. The fifth one has many small groups that
-are pooled.
+which a label explains something else, from tables with hard machine labels.
 """
 
 from __future__ import annotations
@@ -387,69 +385,8 @@ def _listed(function: Any, *given: Any) -> list[Any]:
     return [*function(*given)]
 
 
-class Pool(NamedTuple):
-    """A kind of study with many small groups: how their shares vary, how many there are, gold rows of each."""
-
-    kind: str
-    groups: int
-    gold: int
-
-
-POOLS = [Pool(*one) for one in product(("alike", "normal", "wide", "odd", "rare"), (8, 24), (12, 25))]
-POOL_SIZE = 100
-
-
-def pool_study(cell: Pool, seed: int) -> Iterator[tuple[str, float, float, bool]]:
-    """Yield how it was estimated, estimate minus truth, the width of the interval, and whether it holds the truth."""
-    rng = np.random.default_rng(seed)
-    varied = rng.normal(size=cell.groups)
-    chance = {
-        "alike": np.full(cell.groups, 0.3),
-        "normal": expit(-0.85 + 0.5 * varied),
-        "wide": expit(-0.85 + 1.2 * varied),
-        "odd": np.where(np.arange(cell.groups) < cell.groups / 8, 0.8, 0.25),
-        "rare": expit(-3 + 0.5 * varied),
-    }[cell.kind]
-    group = np.repeat(np.arange(cell.groups), POOL_SIZE)
-    truth = rng.random(len(group)) < chance[group]
-    said = np.where(rng.random(len(group)) < 0.85, truth, ~truth)
-    gold = np.isin(np.arange(len(group)), rng.choice(len(group), cell.groups * cell.gold, replace=False))
-    names = np.array(["no", "yes"])
-    column = pa.array([str(one) for one in group])
-    table = pa.table(
-        {"said": names[said.astype(int)], "gold": np.where(gold, names[truth.astype(int)], ""), "group": column}
-    )
-    question = EstimateQuestion(label="said", gold="gold", by="group", of=["yes"])
-    evidence, _ = table_evidence(table, question)
-    for pool in (True, False):
-        for line in shares(evidence, replace(question, pool=pool)).lines:
-            true = truth[group == int(line.group)].mean()
-            value, (low, high) = getattr(line, "corrected")  # noqa: B009
-            yield ("pooled" if pool else "alone"), value - true, high - low, bool(low <= true <= high)
-
-
-def pools(studies: int) -> None:
-    print(f"{studies} studies each; those with fewer than 10 gold rows are estimated only if pooled")
-    print("| shares | groups | gold rows each | held, pooled | alone | width | error, pooled | alone |")
-    print("|---|---|---|---|---|---|---|---|")
-    with ProcessPoolExecutor(2) as pool:
-        for cell in POOLS:
-            each = [*pool.map(partial(_listed, pool_study, cell), range(studies), chunksize=10)]
-            found = {
-                how: np.array([one[1:] for study in each for one in study if one[0] == how])
-                for how in ("pooled", "alone")
-            }
-            rates, widths, errors = (
-                [float(one[:, 2].mean()) for one in found.values()],
-                [float(one[:, 1].mean()) for one in found.values()],
-                [float(np.sqrt((one[:, 0] ** 2).mean())) for one in found.values()],
-            )
-            shown = [*cell, *(f"{rate:.3f}" for rate in rates), f"{widths[0] / widths[1]:.2f}"]
-            print("|", " | ".join(map(str, [*shown, *(f"{error:.3f}" for error in errors)])), "|", flush=True)
-
-
 if __name__ == "__main__":
-    modes = {"groups": small_groups, "babe": recorded, "covariate": covariates, "pool": pools}
+    modes = {"groups": small_groups, "babe": recorded, "covariate": covariates}
     if len(sys.argv) > 2 and sys.argv[2] in modes:
         modes[sys.argv[2]](int(sys.argv[1]))
         sys.exit()

@@ -284,7 +284,7 @@ def estimate(data: object, **question: Any) -> Estimated:
     Args:
         data: The folder of a run; or, with `label` and `gold`, a table: a file, an address or a data frame.
         question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`,
-            `weight`, `larger`, `pool` and `p_adjust`; of a table also `label`, `gold` and `confidence`.
+            `weight`, `larger` and `p_adjust`; of a table also `label`, `gold` and `confidence`.
     """
     return estimate_any(data, EstimateQuestion(**_checked(question, EstimateQuestion)))
 

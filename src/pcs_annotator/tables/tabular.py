@@ -9,7 +9,6 @@ from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.core.arrays import is_column, values_of
 from pcs_annotator.tables import table_files
 from pcs_annotator.tables.arrow import pa, pc
-from pcs_annotator.tables.inspect_logs import ENDING, read_inspect_log
 from pcs_annotator.tables.table_files import AS_FOUND, Reading
 from pcs_annotator.tables.table_formats import as_cell, local_file
 
@@ -24,8 +23,7 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
     PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
     if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        return read_inspect_log(path) if path.suffix.lower() == ENDING else read_file(path, reading)
+        return read_file(Path(table), reading)
     try:
         arrow = pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:

@@ -199,7 +199,6 @@ def test_groups_without_gold_are_named_and_others_estimated() -> None:
         ({"gold": ["yes"] * 50 + [""] * (ROWS - 50)}, {}, "all 50 gold rows are 'yes', so that nothing is known"),
         ({"machine": [f"t{row}" for row in range(ROWS)]}, {}, r"'machine' and 'gold' have 1,502 labels: name others"),
         ({}, {"p_adjust": "fdr"}, "--p-adjust is 'fdr', must be one of holm, bh, none"),
-        ({}, {"by": "party", "pool": True}, "--pool needs 5 groups with gold rows, and there are 3"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said(change: dict[str, Any], question: dict[str, Any], why: str) -> None:
@@ -232,27 +231,6 @@ def test_a_row_that_counts_twice_is_two_rows() -> None:
     )
 
 
-def test_months_have_a_slope_and_a_band_for_all_of_them() -> None:
-    month = RNG.integers(1, 7, ROWS)
-    later = np.where(RNG.random(ROWS) < 0.12 * month, True, TRUTH)
-    table = made(day=[f"2026-0{one}-03" for one in month])
-    table["gold"] = np.where(DRAWN, NAMES[later.astype(int)], "")
-    found = of_table(table, by="day", every="month", of=["yes"])
-    slope = found.differences[-1]
-    assert slope.group == "slope per month"
-    shares = [later[month == one].mean() for one in range(1, 7)]
-    low, high = slope.corrected.interval
-    assert low < np.polyfit(range(6), shares, 1)[0] < high
-    for line in found.lines:
-        assert line.band.value == line.corrected.value
-        assert line.band.interval.low <= line.corrected.interval.low
-        assert np.ptp(line.band.interval) > 1.2 * np.ptp(line.corrected.interval)
-    frame = found._columns()
-    assert frame["band_low"][0] == found.lines[0].band.interval.low
-    both = of_table(table, by=["party", "day"], every="month", of=["yes"], pool=True)
-    assert [one.group for one in both.differences if "slope" in one.group] == [f"{p} · slope per month" for p in "abc"]
-
-
 def test_p_values_are_adjusted_as_asked() -> None:
     from pcs_annotator.judging.metrics.significance import false_discovery_rate
 
@@ -262,24 +240,6 @@ def test_p_values_are_adjusted_as_asked() -> None:
     assert found.to_dict()["differences"][0]["p_bh"] == found.differences[0].adjusted
     plain = of_table(made(), formula="yes ~ party", p_adjust="none")
     assert all(line.adjusted is None for line in plain.lines)
-
-
-def test_pooled_groups_are_nearer_to_each_other_and_their_intervals_narrower() -> None:
-    rng = np.random.default_rng(4)
-    group = rng.integers(0, 16, ROWS)
-    table = made(group=[f"g{one:02}" for one in group])
-    alone, together = (of_table(table, by="group", of=["yes"], pool=pool) for pool in (False, True))
-    assert len(together.lines) >= len(alone.lines)
-    both = {line.group: line for line in together.lines}
-    values = np.array([[line.corrected.value, both[line.group].corrected.value] for line in alone.lines])
-    assert values.std(axis=0)[1] < 0.7 * values.std(axis=0)[0]
-    widths = np.array([[np.ptp(one.corrected.interval) for one in (line, both[line.group])] for line in alone.lines])
-    assert widths[:, 1].mean() < 0.8 * widths[:, 0].mean()
-    held = [
-        low <= TRUTH[group == int(one[1:])].mean() <= high for one in both for low, high in [both[one].corrected[1]]
-    ]
-    assert sum(held) >= len(held) - 2
-    assert any("hold in 95 % of groups on average" in note for note in together.notes)
 
 
 def test_noise_among_many_differences_is_not_announced() -> None:

@@ -160,7 +160,6 @@ question_options = options.with_options(
     click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value have errors in common."),
     click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
     click.option("--weight", default="", metavar="COLUMN", help="Survey weights: how much each row counts."),
-    click.option("--pool", is_flag=True, help="With --by: draw small groups towards the others (partial pooling)."),
     click.option("--p-adjust", type=click.Choice([*ADJUSTED]), help="For all tests of a table; default: holm."),
     click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
 )

@@ -121,7 +121,7 @@ PURPOSES = {
         *("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
         *("confidence", "probability", "weight", "cluster"),
     ),
-    "Question": ("of", "every", "values", "formula", "link", "pool", "p_adjust", "larger"),
+    "Question": ("of", "every", "values", "formula", "link", "p_adjust", "larger"),
     "Models": ("[ask]",),
     "Rewrites": ("[relations]", "rewritten"),
     "Learning and promise": (

@@ -20,7 +20,6 @@ from pcs_annotator.showing.formats import label_name
 TAIL = 0.025
 MOST_BY, MOST_NAMED = 2, 4
 METHODS = ("corrected", "gold_only", "naive")
-MORE = ("band",)
 ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}  # how p-values are adjusted → what tables call them
 
 
@@ -43,7 +42,6 @@ class EstimateQuestion:
     confidence: str = ""  # of a table: a column of numbers that are higher where the machine is surer
     # whether the rows are a random sample of something larger; otherwise, shares are those of these rows
     larger: bool = False
-    pool: bool = False  # whether groups are drawn towards each other (partial pooling)
     p_adjust: str = "holm"  # how p-values are adjusted for the number of tests: `holm`, `bh` or `none`
 
     def __post_init__(self) -> None:
@@ -91,7 +89,6 @@ class Line(NamedTuple):
     tuning: float  # how much machine labels count in the corrected estimate, 0 to 1
     p_value: float | None = None  # of the hypothesis that the quantity is 0; None for shares and means
     adjusted: float | None = None  # the same, adjusted for all such hypotheses of the table
-    band: Figure | None = None  # of a period: the corrected estimate with an interval for all periods at once
 
     @property
     def title(self) -> str:
@@ -100,7 +97,7 @@ class Line(NamedTuple):
 
     def to_dict(self, adjust: str = "holm") -> dict[str, Any]:
         """Return plain values for JSON."""
-        figures = {name: plain(one) for name in (*METHODS, *MORE) if (one := getattr(self, name)) is not None}
+        figures = {name: plain(one) for name in METHODS if (one := getattr(self, name)) is not None}
         rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value}
         return {"name": self.name, "group": self.group, **figures, **rest, f"p_{adjust}": self.adjusted}
 
@@ -149,8 +146,7 @@ class Estimated(Frame):
             "name": [line.name for line in lines],
             "group": [line.group for line in lines],
         }
-        more = [name for name in MORE if any(getattr(line, name) for line in lines)]
-        for method in (*METHODS, *more):
+        for method in METHODS:
             figures = [plain(getattr(line, method)) for line in lines]
             ends = (("", "value"), ("_low", "low"), ("_high", "high"))
             found |= {f"{method}{ending}": [one[key] for one in figures] for ending, key in ends}
@@ -195,12 +191,12 @@ def adjusted(lines: Sequence[Line], how: str) -> list[Line]:
     return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
 
 
-def figure_of(one: CoefficientEstimate, *, bounded: bool = False, together: int = 1) -> Figure:
-    """Return a figure with its 95 % interval, or one for several at once (Bonferroni); a share stays within 0 and 1."""
+def figure_of(one: CoefficientEstimate, *, bounded: bool = False) -> Figure:
+    """Return a figure with its 95 % interval; a share stays within 0 and 1."""
     from scipy.special import stdtrit
 
     value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
-    reach = float(stdtrit(one.freedom, 1 - TAIL / together)) * error
+    reach = float(stdtrit(one.freedom, 1 - TAIL)) * error
     ends = value, value + one.shift - reach, value + one.shift + reach
     value, low, high = (min(max(end, 0.0), 1.0) for end in ends) if bounded else ends
     return Figure(value, Interval(low, high))

@@ -78,14 +78,9 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
     for name, values in targets.items():
         means, middle, found = regressions[name], float(np.unique(values).mean()), estimates[name]
         each = [groups.of(found, {place: 1.0}, middle) for place in range(len(groups.names))]
-        if question.pool:
-            seen = groups.pooled(replace(study, unseen=0.0).corrected(means), float(np.ptp(values)))
-            each = [{**one, "corrected": better} for one, better in zip(each, seen, strict=True)]
         for place, one in enumerate(each):
             rows = int(groups.gold_rows[place])
-            band = answers.figure_of(one["corrected"], bounded=bounded, together=len(each)) if groups.trends else None
-            line = answers.line_of(name, groups.names[place], one, rows, bounded=bounded)
-            lines.append(line._replace(band=band))
+            lines.append(answers.line_of(name, groups.names[place], one, rows, bounded=bounded))
         if groups.pairs:  # whether groups differ is asked about more than these rows (Cochran, 1977, 2.14)
             found = answers.in_three_ways(replace(study, whole=False), means)
         for first, second in groups.pairs:
@@ -93,9 +88,6 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
             one = larger.of(found, {second: 1.0, first: -1.0}, middle)
             rows = int(groups.gold_rows[[first, second]].sum())
             differences.append(answers.line_of(name, between, one, rows, test=True))
-        for trend, weights in groups.trends.items():
-            rows = int(groups.gold_rows[[*weights]].sum())
-            differences.append(answers.line_of(name, trend, larger.of(found, weights, middle), rows, test=True))
     return answers.Estimated(
         kind="share" if bounded else "mean",
         lines=lines,

@@ -11,14 +11,10 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.estimating.corrected import UNSEEN, CoefficientEstimate, Study
-from pcs_annotator.estimating.pooling import NORMAL, pooled
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating.evidence import CodedColumn, LabelEvidence
 
 LEAST_IN_GROUP = 10
-LEAST_IN_POOL, LEAST_POOLED = 5, 5  # with partial pooling: gold rows of a group, and groups
-POOLED = "shares are pooled: drawn towards each other; intervals hold in 95 % of groups on average; differences are not"
-LEAST_PERIODS = 3
 MOST_GROUPS = 60
 FEW_GROUPS = 4  # so many groups are compared with each other, more of them with the first
 PERIODS = {"year": 4, "month": 7, "day": 10}  # period → how many letters of an ISO date name it
@@ -37,7 +33,6 @@ class Groups(NamedTuple):
     counted: Floats  # how many gold rows of equal weight would tell as much
     left: Floats  # which part of the variance among them is error; 0 if all rows of the group have gold
     pairs: Sequence[tuple[int, int]] = ()  # which groups are compared, the first and the second
-    trends: Mapping[str, Mapping[int, float]] = {}  # name of a line through periods → group → its weight in the slope
     missing: Sequence[answers.Missing] = ()  # groups with too little gold
     notes: Sequence[str] = ()  # what was left out
 
@@ -66,23 +61,6 @@ class Groups(NamedTuple):
             )
         return result
 
-    def pooled(self, seen: CoefficientEstimate, width: float) -> list[CoefficientEstimate]:
-        """Return the means of groups, drawn towards each other, from those with errors that gold rows show.
-
-        Few rows know their own error badly, so that of a row is taken from all groups; rows that were not seen are
-        half the width of all values away.
-        """
-        if len(self.names) < LEAST_POOLED:
-            raise GoldError(f"--pool needs {LEAST_POOLED} groups with gold rows, and there are {len(self.names)}")
-        free = np.maximum(self.gold_rows - 1, 1)
-        each = np.diag(seen.covariance) * self.gold_rows / free * self.counted / np.maximum(self.left, 1e-9)
-        error = (free @ each + UNSEEN * (width / 2) ** 2) / (free.sum() + UNSEEN)
-        means, reach = pooled(seen.value, error * self.left / self.counted, self.counted)
-        errors = (reach / NORMAL).reshape(-1, 1, 1) ** 2
-        return [
-            CoefficientEstimate(*one, np.inf, seen.tuning) for one in zip(means[:, np.newaxis], errors, strict=True)
-        ]
-
     @property
     def _unseen(self) -> Floats:
         return UNSEEN / (self.counted + UNSEEN)
@@ -103,7 +81,7 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
     gold = np.bincount(code[study.sample.rows], minlength=len(cells))
     labelled = np.bincount(code[study.machine >= 0], minlength=len(cells))
     named = [all(cell) for cell in cells]
-    least = LEAST_IN_POOL if question.pool else LEAST_IN_GROUP
+    least = LEAST_IN_GROUP
     shown = [place for place, count in enumerate(gold) if named[place] and count >= least and labelled[place]]
     if not shown:
         asked = " and ".join(map(repr, question.columns_of_groups))
@@ -114,13 +92,12 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
     kept = [cells[one] for one in shown]
     return _with_gold(study, kept, place[code])._replace(
         pairs=_pairs(kept, dated),
-        trends=_trends(kept, dated, question.every),
         missing=[
             answers.Missing(_name(cell), int(rows), _why_not(int(rows), least))
             for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
             if named[at] and at not in shown
         ],
-        notes=[*([f"{empty:,} rows have no group"] if empty else []), *([POOLED] if question.pool else [])],
+        notes=[f"{empty:,} rows have no group"] if empty else [],
     )
 
 
@@ -208,19 +185,6 @@ def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
             )
         found[code] = period
     return column._replace(texts=found)
-
-
-def _trends(cells: Sequence[Cell], dated: Sequence[bool], every: str) -> dict[str, dict[int, float]]:
-    """Return lines through three or more periods, alike in the other column: name → group → weight in the slope."""
-    found = {}
-    for at in (at for at, dates in enumerate(dated) if dates):
-        for other in dict.fromkeys((*cell[:at], *cell[at + 1 :]) for cell in cells):
-            places = [place for place, cell in enumerate(cells) if (*cell[:at], *cell[at + 1 :]) == other]
-            times = np.array([cells[place][at] for place in places], f"datetime64[{every[0].upper()}]").astype(float)
-            if len(places) >= LEAST_PERIODS:
-                slopes = (times - times.mean()) / ((times - times.mean()) ** 2).sum()
-                found[_name((*other, f"slope per {every}"))] = dict(zip(places, slopes.tolist(), strict=True))
-    return found
 
 
 def _pairs(cells: Sequence[Cell], dated: Sequence[bool]) -> list[tuple[int, int]]:

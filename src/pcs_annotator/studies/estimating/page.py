@@ -18,7 +18,7 @@ from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
 from pcs_annotator.tables.files import check_ending
 from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 
-HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)", "band": "band (all periods)"}
+HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
 LINES_SHOWN = 5
 LEVEL = 0.05
