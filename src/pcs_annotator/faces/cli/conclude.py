@@ -264,7 +264,7 @@ def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Wo
         yield "next", b.strong(join(following))
 
 
-@click.command("robust", cls=EstimateCommand)
+@click.command("robust")
 @click.argument("folder", type=options.PATH)
 @question_options
 @click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
