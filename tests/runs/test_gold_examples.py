@@ -36,7 +36,7 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import NearestExamples, text_key
 from pcs_annotator.judging.fit_model import Learning
-from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.question.wording import WithExamples
@@ -49,7 +49,7 @@ from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.verbs.plan import plan
 from tests.builders import learn_model
-from tests.judging.texts.written import LABELS, written
+from tests.judging.written import LABELS, written
 
 SPORT = "<label>sport</label>"
 

@@ -11,7 +11,7 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run

@@ -12,8 +12,8 @@ from pcs_annotator import Votes, Weights
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run

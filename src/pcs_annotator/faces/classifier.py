@@ -168,7 +168,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not rows:
             raise GoldError(
                 "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
-                "(uniform, majority, dawid-skene)"
+                "(uniform, majority)"
             )
         return classes, task, gold, rows
 

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, UnknownNameError, 
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.choose import find_relation
 from pcs_annotator.runs.learn import about_copies, counted_once

@@ -23,9 +23,10 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
-from pcs_annotator.judging.weighing.label_shape import LabelShape
+from pcs_annotator.judging.promise.audit import Audit
+from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.draw_registry import label_copies

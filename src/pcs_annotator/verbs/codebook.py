@@ -9,7 +9,7 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
 from pcs_annotator.runs.files.runs import RunFolder

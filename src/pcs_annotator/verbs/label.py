@@ -15,9 +15,9 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan, WayToAsk
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.frugal import Check, Frugal, Spending, check_settled
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Check, Frugal, Spending, check_settled
+from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.files import runs

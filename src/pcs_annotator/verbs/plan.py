@@ -12,7 +12,7 @@ from pcs_annotator.base.errors import UserError
 from pcs_annotator.core.bill import Plan, WayToAsk
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.languages import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
