@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pcs_annotator.base.concurrency import off_loop
-from pcs_annotator.core.chat import Message, Request, Sampling
+from pcs_annotator.core.chat import Message, Request
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
 from pcs_annotator.relations.checks.names import names, roles
@@ -39,7 +39,7 @@ async def judge(rewrite: Rewrite, ask: AskRewriter) -> CheckResult | None:
     """Return the model's verdict; None when its reply cannot be read."""
     texts = f"The first text:\n{fenced(rewrite.source)}\n\nThe second text:\n{fenced(rewrite.text)}"
     messages = (Message("system", JUDGE_PROMPT), Message("user", texts))
-    reply = await ask(Request(messages=messages, sampling=Sampling(temperature=0.0, max_tokens=60)))
+    reply = await ask(Request(messages=messages, max_tokens=60))
     return read_judgement(reply.text)
 
 
