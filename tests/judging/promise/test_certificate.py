@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
-from pcs_annotator.judging.promise.audit import audit
+from pcs_annotator.judging.promise.audit import audit, ratio_bound
 from pcs_annotator.judging.promise.certificate import (
     Certificate,
     Fingerprint,
@@ -228,3 +228,12 @@ def test_a_certificate_shows_itself_in_a_notebook() -> None:
     none = no_promise(PROMISE, 3, "too few rows")._repr_html_()
     assert "Nothing is promised" in none
     assert "too few rows" in none
+
+
+@pytest.mark.parametrize(("rate", "level"), [(0.05, 0.1), (0.2, 0.05)])
+def test_the_bound_of_a_likelihood_ratio_is_reached_as_often_as_the_level_says(rate: float, level: float) -> None:
+    bound = ratio_bound(rate, 2 * rate, level)
+    assert 0 < bound < -np.log(level)
+    wrong = np.random.default_rng(1).random((4000, 2000)) < rate
+    steps = np.where(wrong, np.log(2), np.log1p(-2 * rate) - np.log1p(-rate))
+    assert (steps.cumsum(axis=1).max(axis=1) >= bound).mean() == pytest.approx(level, abs=0.015)

@@ -244,24 +244,21 @@ def _tests(evaluation: Evaluation) -> ResultTable:
             cell_of(one.behind),
             *map(_p_cell, [one.behind and one.behind.p_value, one.holm]),
             None if one.holm is None else stars(one.holm),
-            *map(_p_cell, [one.delong and one.delong.p_value, one.holm_delong]),
             cell_of(one.accuracy_behind),
             _p_cell(one.holm_accuracy),
         ]
         for one in evaluation.methods[1:]
     ]
     columns = (
-        f"{first} against", "Class AUROC difference", "p", "p (Holm)", "Significance", "p DeLong", "p DeLong (Holm)",
+        f"{first} against", "Class AUROC difference", "p", "p (Holm)", "Significance",
         "Accuracy difference", "p accuracy (Holm)",
     )  # fmt: skip
     notes = [
         f"Positive differences favour {first}. p: paired t-test with the standard error of {evaluation.how.resamples} "
         f"resamples of the same rows, {WIDENING:g} times as large because other gold rows would also have learned "
-        "other weights; DeLong's test is on the first split, with the same factor. Each interval is for one comparison "
+        "other weights. Each interval is for one comparison "
         "by itself; p (Holm) is adjusted for all methods compared, and stars are of p (Holm)."
     ]
-    if any(row[5] is None for row in rows):
-        notes.append("DeLong's test needs two rows of every class.")
     digits = dict.fromkeys(columns[1:], 3)
     return ResultTable(
         name="evaluation-tests",

@@ -10,7 +10,6 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows
@@ -22,7 +21,7 @@ from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics.figures import Estimate
-from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, mcnemar
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 
 REFERENCES = ("uniform", methods.MAJORITY, methods.ZERO_SHOT)
 LOGPROB = LogProb.name
@@ -245,10 +244,7 @@ class PairFigures:
     figures: tuple[Mapping[str, Estimate], Mapping[str, Estimate]]
     accuracy: BootstrapTest  # the difference in accuracy, by a paired bootstrap over all splits
     auroc: BootstrapTest  # the same for the class AUROC
-    # DeLong's test of the class AUROC on the first split; None where a class has a single row
-    delong: PairedTest | None
     right: RightRows  # who is right how often
-    mcnemar: float  # p-value of McNemar's exact test on these
 
     __repr__ = brief
 
@@ -262,9 +258,7 @@ class PairFigures:
                 for side, own in zip("ab", self.figures, strict=True)
             },
             "difference": {"accuracy": figures.test_json(self.accuracy), "auroc": figures.test_json(self.auroc)},
-            "delong_p": None if self.delong is None else number_of(self.delong.p_value),
             "right": self.right._asdict(),
-            "mcnemar_p": self.mcnemar,
         }
 
 
@@ -294,7 +288,5 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
         figures=(first.figures, second.figures),
         accuracy=first.accuracy_behind,
         auroc=first.behind,
-        delong=first.delong,
         right=right,
-        mcnemar=mcnemar(right.only_first, right.only_second),
     )

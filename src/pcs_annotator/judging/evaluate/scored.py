@@ -134,7 +134,8 @@ class Measured(NamedTuple):
 
     def minus(self, other: Measured, rows: int) -> BootstrapTest:
         """Return the test of the difference to the same figure of another method on the same rows and resamples."""
-        return bootstrap_test(self.value - other.value, self.resampled - other.resampled, rows, WIDENING)
+        spread = float((self.resampled - other.resampled).std())
+        return bootstrap_test(self.value - other.value, spread, rows, WIDENING)
 
 
 def measure(
@@ -206,9 +207,14 @@ class Scored:
         return np.eye(len(self.entrant.votes.labels))[self.best] if self.learns else metrics.best_labels(self.mean)
 
     @cached_property
+    def measured(self) -> Measured:
+        """The class AUROC on the rows and on every resample."""
+        return measure(lambda counts: {"": self.aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+
+    @property
     def auroc(self) -> metrics.Estimate:
         """The class AUROC of the scores."""
-        estimate = self._estimate(self.aurocs, least_auroc(self.gold))
+        estimate = metrics.estimate_of(*self.measured, len(self.gold), least_auroc(self.gold))
         assert estimate is not None, "it is defined on all resamples"
         return estimate
 
@@ -220,10 +226,8 @@ class Scored:
             parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
             return np.asarray(np.mean(parts, axis=0))
 
-        return self._estimate(aurocs, least_confidence(float((self.best == self.gold).mean()), len(self.gold)))
-
-    def _estimate(self, figure: Callable[[Floats], Floats], least: float) -> metrics.Estimate | None:
-        found = measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        found = measure(lambda counts: {"": aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        least = least_confidence(float((self.best == self.gold).mean()), len(self.gold))
         return metrics.estimate_of(*found, len(self.gold), least)
 
     @cached_property

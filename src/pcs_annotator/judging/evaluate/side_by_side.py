@@ -5,14 +5,12 @@ them, and thinned to as many points as a plot can show.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
 from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.task import MANY_LABELS
@@ -22,11 +20,11 @@ from pcs_annotator.judging.evaluate.scored import FIGURES, Measured, Scored, lea
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.metrics import figures as metrics
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share, resample_counts
-from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, delong, holm
+from pcs_annotator.judging.metrics.significance import BootstrapTest, holm
 from pcs_annotator.judging.promise.thresholds import steps_of
 
 KEPT = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")  # the figures that a run folder keeps
-HOLM = {"behind": "holm", "accuracy_behind": "holm_accuracy", "delong": "holm_delong"}
+HOLM = {"behind": "holm", "accuracy_behind": "holm_accuracy"}
 """Test against the first method → its p-value adjusted for the number of methods."""
 MOST_POINTS, MOST_ROC, MOST_BINS, ROWS_PER_BIN, DIGITS = 200, 6, 10, 12, 5  # of curves
 ABOUT_AUROC = (
@@ -66,11 +64,8 @@ class MethodFigures(NamedTuple):
     # the class AUROC of the first method against it, by a paired bootstrap over all splits; None for the first one
     behind: BootstrapTest | None = None
     accuracy_behind: BootstrapTest | None = None  # the same for accuracy
-    # DeLong's test of the class AUROC on the first split; None where a class has a single row
-    delong: PairedTest | None = None
     holm: float | None = None  # p-value of `behind`, adjusted for the number of methods compared with the first
     holm_accuracy: float | None = None  # the same for `accuracy_behind`
-    holm_delong: float | None = None  # the same for `delong`
 
     @property
     def auroc(self) -> metrics.Estimate:
@@ -108,8 +103,6 @@ class MethodFigures(NamedTuple):
         against: dict[str, Any] = {
             name: {**test_json(test), "p_holm": p_holm[name]} for name, test in tests.items() if test
         }
-        if self.delong is not None:
-            against["delong"] = {"p_value": number_of(self.delong.p_value), "p_holm": self.holm_delong}
         return {
             "method": self.method,
             "calls_per_text": {**calls._asdict(), "total": calls.total},
@@ -146,9 +139,9 @@ def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
 def side_by_side(methods: Sequence[Scored], *, of_a_run: bool = False) -> list[MethodFigures]:
     """Return the figures of methods on the same rows and resamples, the others tested against the first.
 
-    `of_a_run` leaves out what a run folder does not keep: DeLong's test, and other figures than `KEPT`.
+    `of_a_run` leaves out figures that a run folder does not keep.
     """
-    first, gold, how = methods[0], methods[0].gold, methods[0].how
+    gold, how = methods[0].gold, methods[0].how
 
     def figures(counts: Floats) -> dict[tuple[int, str], Floats]:
         return {(at, name): values for at, one in enumerate(methods) for name, values in one.figures(counts).items()}
@@ -161,10 +154,6 @@ def side_by_side(methods: Sequence[Scored], *, of_a_run: bool = False) -> list[M
         if at:
             tests["behind"] = measured[0, "auroc"].minus(own["auroc"], len(gold))
             tests["accuracy_behind"] = measured[0, "accuracy"].minus(own["accuracy"], len(gold))
-            tests["delong"] = None
-            with suppress(UndefinedMetric):
-                ours, theirs = first.splits[0].ranks, one.splits[0].ranks
-                tests["delong"] = None if of_a_run else delong(ours, theirs, gold, WIDENING)
         entrant = one.entrant
         found.append(
             MethodFigures(
@@ -191,7 +180,7 @@ def with_holm(figures: Sequence[MethodFigures]) -> list[MethodFigures]:
     return [one._replace(**change) for one, change in zip(figures, changes, strict=True)]
 
 
-def adjusted(tests: Sequence[BootstrapTest | PairedTest | None]) -> list[float | None]:
+def adjusted(tests: Sequence[BootstrapTest | None]) -> list[float | None]:
     """Return p-values adjusted for their number (Holm, 1979); None where there is no test."""
     found = iter(holm([test.p_value for test in tests if test]))
     return [next(found) if test else None for test in tests]
