@@ -20,7 +20,6 @@ from pcs_annotator.judging.calibrate import (
     UNCALIBRATED,
     CalibrationMethod,
     Calibrator,
-    calibrator_from_dict,
     fit_calibrator,
     method_for,
     shrinkage,
@@ -155,7 +154,7 @@ def test_overconfident_scores_get_a_slope_below_one() -> None:
 def test_a_calibrator_survives_json(method: str) -> None:
     scores, gold = random_rows(60)
     fitted = fit_calibrator(scores, gold, LABELS, method)
-    again = calibrator_from_dict(json.loads(json.dumps(fitted.to_dict())))
+    again = Calibrator.from_dict(json.loads(json.dumps(fitted.to_dict())))
     assert (type(again), again.method, again.to_dict()) == (type(fitted), method, fitted.to_dict())
     np.testing.assert_array_equal(again.apply(scores, LABELS), fitted.apply(scores, LABELS))
 
@@ -218,15 +217,9 @@ def test_tempering_on_no_rows_and_of_raw_scores_changes_nothing() -> None:
     assert tempered(UNCALIBRATED, scores, scores, gold, LABELS) is UNCALIBRATED
 
 
-def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:
-    old = calibrator_from_dict({"labels": ["a", "b"], "slope": 0.5, "offsets": [0.1, -0.1]})
-    assert old.method == "softmax"
-    assert point_of(old).tolist() == [0.5, 0.1, -0.1]
-
-
 def test_a_calibrator_of_an_unknown_method_is_refused() -> None:
     with pytest.raises(MismatchError, match="'platt'"):
-        calibrator_from_dict({"method": "platt"})
+        Calibrator.from_dict({"method": "platt"})
 
 
 @pytest.mark.parametrize("method", ["softmax", "temperature"])
@@ -256,7 +249,7 @@ def test_a_removed_method_is_refused_with_what_to_use_instead() -> None:
     with pytest.raises(UnknownNameError, match="'isotonic' was removed: use 'softmax'"):
         fit_calibrator(*random_rows(60), LABELS, "isotonic")
     with pytest.raises(MismatchError, match="'isotonic': pcs fit learns another"):
-        calibrator_from_dict({"method": "isotonic", "labels": ["a"], "curves": [[[0.1, 0.2]]]})
+        Calibrator.from_dict({"method": "isotonic", "labels": ["a"], "curves": [[[0.1, 0.2]]]})
 
 
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:

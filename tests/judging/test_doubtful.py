@@ -9,7 +9,7 @@ from pcs_annotator import NOT_ASKED
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.votes import OPEN
-from pcs_annotator.judging.calibrate import Calibrator, calibrator_from_dict, settled_from
+from pcs_annotator.judging.calibrate import Calibrator, settled_from
 from pcs_annotator.judging.early_stop import is_checked
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.frugal import Check, Frugal, Stopped, check_settled, learn_frugal, simulate
@@ -57,7 +57,7 @@ def test_a_settled_text_has_the_probability_of_its_words_whatever_the_votes_say(
     found = settling.apply(scores, ("a", "b"), read)
     np.testing.assert_allclose(found[0], [0.81 / 0.82, 0.01 / 0.82])
     np.testing.assert_array_equal(found[1], usual.apply(scores, ("a", "b"), read)[1])
-    assert calibrator_from_dict(settling.to_dict()).to_dict() == settling.to_dict()
+    assert Calibrator.from_dict(settling.to_dict()).to_dict() == settling.to_dict()
     assert not usual.settles(read).any()
     assert not settling.settles(None)
 

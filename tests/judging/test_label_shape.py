@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import LabelError
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.label_shape import ONE, LabelShape, check_kind
 from tests.builders import votes_of
@@ -75,7 +76,7 @@ def test_texts_and_places_count_as_much_as_gold_says() -> None:
     answers_know = SCALE.mixing(replace(votes_of(answers, SORTED), read=guesses), gold)
     assert answers_know.mix[1] == 1.0
     assert answers_know.mix[0] < 0.5
-    assert LabelShape.from_dict(answers_know._asdict()) == answers_know
+    assert from_plain(LabelShape, to_plain(answers_know)) == answers_know
     assert SCALE.mixing(votes_of(answers, SORTED), gold) is SCALE
 
 
@@ -97,8 +98,7 @@ def test_paths_of_a_tree_at_every_level() -> None:
 
 
 def test_a_shape_is_read_back() -> None:
-    assert LabelShape.from_dict(SCALE._asdict()) == SCALE
-    assert LabelShape.from_dict(None) is ONE
+    assert from_plain(LabelShape, to_plain(SCALE)) == SCALE
     assert LabelShape.of("one", STEPS) is ONE
 
 

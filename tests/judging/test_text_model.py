@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core import ngrams
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams
@@ -156,7 +157,7 @@ def test_a_model_that_reads_texts_needs_them_and_is_stored_with_what_it_reads() 
     texts, gold = written(200)
     votes = voted(texts, gold)
     model = fit_model(votes, known(gold, 120), Learning(optimiser="lr", text=True)).model
-    stored = Model.from_dict(json.loads(json.dumps(model.to_dict())))
+    stored = from_plain(Model, json.loads(json.dumps(model.to_dict())))
     first, again = (one.judged(votes).probabilities for one in (model, stored))
     assert first is not None
     assert again == pytest.approx(first)

@@ -1,12 +1,13 @@
 """From a score to the probability that the label is right."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.base.removed import removed
 from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
 from pcs_annotator.core.task import MANY_LABELS
@@ -117,18 +118,22 @@ class Calibrator:
         return replace(self, named=named, **slopes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        if self.method == "none":
-            return {"method": self.method}
-        if self.numbers is not None:
-            return {"method": self.method, "numbers": self.numbers._asdict(), "shrunk": self.shrunk}
-        known = {"labels": list(self.labels), "slope": self.slope, "offsets": self.offsets.tolist()}
-        texts = {"reading": self.reading} if self.reading else {}
-        if self.named is not None:
-            texts["named"] = self.named
-        if self.settled is not None:
-            texts |= {"settled": self.settled, "alone": self.alone}
-        return {"method": self.method, **known, **texts, "shrunk": self.shrunk}
+        """Return plain values for JSON: those that the method has."""
+        usual = Calibrator(method=self.method)
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {"method": self.method} | {
+            name: to_plain(value) for name, value in values.items() if not np.array_equal(value, getattr(usual, name))
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Calibrator":
+        """Return the calibrator that `to_dict` wrote."""
+        if values["method"] not in (*get_args(CalibrationMethod), "number"):
+            raise MismatchError(
+                f"this version cannot read the calibration {values['method']!r}: pcs fit learns another"
+            )
+        numbers = values.get("numbers")
+        return cls(**{**values, "numbers": numbers and from_plain(NumberModel, numbers)})
 
 
 UNCALIBRATED = Calibrator(method="none")  # leaves scores as they are
@@ -238,18 +243,6 @@ def method_for(weights: Weights, method: str) -> str:
     """
     learned = weights.evidence is not None and weights.evidence.reads != "shares" and weights.evidence.log_prior.any()
     return "temperature" if learned and method == "softmax" else method
-
-
-def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
-    """Return the calibrator that `to_dict` wrote; an earlier version wrote softmax without naming the method."""
-    method = values.get("method", "softmax")
-    if method == "none":
-        return UNCALIBRATED
-    if method == "number":
-        return Calibrator(method=method, numbers=NumberModel.from_dict(values["numbers"]), shrunk=values["shrunk"])
-    if method not in get_args(CalibrationMethod):
-        raise MismatchError(f"this version cannot read the calibration {method!r}: pcs fit learns another")
-    return Calibrator(**{"shrunk": 0.0, **values, "method": method, "offsets": np.array(values["offsets"])})
 
 
 def _most_probable(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> Floats:

@@ -1,8 +1,8 @@
 """What labels are beside names: steps of a scale, or paths of a tree; and what that changes about a row's label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -35,15 +35,6 @@ class LabelShape(NamedTuple):
     def of(cls, kind: Kind, labels: Sequence[str]) -> "LabelShape":
         """Return the shape of some labels; that of plain ones does not name them."""
         return cls(kind, tuple(labels)) if kind not in ("one", "many") else ONE
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any] | None) -> "LabelShape":
-        """Return what `_asdict` wrote; labels are plain if nothing was written."""
-        if values is None:
-            return ONE
-        return cls.of(values["kind"], values["labels"])._replace(
-            mix=tuple(values["mix"]), within=values.get("within", 1)
-        )
 
     @property
     def ordered(self) -> bool:

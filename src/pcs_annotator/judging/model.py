@@ -10,13 +10,14 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
+from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.drift import Drift, Profile
@@ -28,6 +29,9 @@ from pcs_annotator.judging.text_model import TextModel
 UNCALIBRATED = "uncalibrated"
 BY_WORDS = "settled by the words of the text alone"
 DECIMALS = 6
+STORED = (
+    "weights", "margin", "by_agreement", "calibrator", "certificate", "sets", "profile", "text", "shape", "profiles",
+)  # fmt: skip
 LEAST_ANSWERS = 2  # fewer answers cannot agree
 
 
@@ -251,38 +255,8 @@ class Model:
         return replace(self, weights=replace(self.weights, diagnostics=details))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        parts = {name: getattr(self, name) for name in ("calibrator", "certificate", "sets", "profile", "text")}
-        return {
-            "weights": self.weights.to_dict(),
-            "margin": self.margin,
-            "by_agreement": self.by_agreement,
-            **{name: part and part.to_dict() for name, part in parts.items()},
-            **({} if self.shape is ONE else {"shape": self.shape._asdict()}),
-            **({"profiles": {name: one.to_dict() for name, one in self.profiles.items()}} if self.profiles else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Model:
-        """Return the model that `to_dict` wrote; parts that an earlier version did not write are None."""
-        readers = {
-            "calibrator": calibrator_from_dict,
-            "certificate": Certificate.from_dict,
-            "sets": PredictionSets.from_dict,
-            "profile": Profile.from_dict,
-            "text": TextModel.from_dict,
-        }
-        parts: dict[str, Any] = {
-            name: read(values[name]) if values.get(name) else None for name, read in readers.items()
-        }
-        return cls(
-            weights=Weights.from_dict(values["weights"]),
-            margin=values.get("margin"),
-            by_agreement=values.get("by_agreement", False),
-            shape=LabelShape.from_dict(values.get("shape")),
-            profiles={name: Profile.from_dict(one) for name, one in values.get("profiles", {}).items()},
-            **parts,
-        )
+        """Return plain values for JSON, which `from_plain` reads."""
+        return {name: to_plain(getattr(self, name)) for name in STORED}
 
 
 def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats | None = None) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The distribution of a number, given the answers: where gold was, relative to their middle and their spread."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,11 +34,6 @@ class NumberModel(NamedTuple):
         found = np.zeros_like(scores)
         np.add.at(found, (np.arange(len(scores))[:, np.newaxis], places), 1 / len(self.errors))
         return found
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "NumberModel":
-        """Return what `_asdict` wrote."""
-        return cls(**{**values, "errors": tuple(values["errors"])})
 
 
 def fit_numbers(scores: Floats, gold: Codes, labels: Sequence[str]) -> NumberModel:

@@ -1,6 +1,6 @@
 """Learning from votes and gold in memory: the model, and cross-validated figures about it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.coders import Coders
@@ -295,30 +296,26 @@ def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str])
     return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
-_PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
-    "curves": Curves.from_dict,
-    "spending": lambda values: Spending(**values),
-    "drift": lambda values: Drift(**values),
-    "against_gold": AgainstGold.from_dict,
-    "among_coders": AmongCoders.from_dict,
-    "by_group": FiguresByGroup.from_dict,
+_PARTS: Mapping[str, type] = {
+    "curves": Curves,
+    "spending": Spending,
+    "drift": Drift,
+    "against_gold": AgainstGold,
+    "among_coders": AmongCoders,
+    "by_group": FiguresByGroup,
 }
-"""Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
+"""Part of `Learned` that `evaluation.json` has, if there is one → its class."""
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:
     """Return the contents of `evaluation.json`."""
     figures = {"figures": [figures.to_dict() for figures in learned.figures], "no_figures": learned.no_figures}
-    return {**figures, **{name: _plain(getattr(learned, name)) for name in _PARTS}}
-
-
-def _plain(part: Any) -> dict[str, Any] | None:
-    return part and (part.to_dict() if hasattr(part, "to_dict") else part._asdict())
+    return {**figures, **{name: to_plain(getattr(learned, name)) for name in _PARTS}}
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    found = {name: make(evaluation[name]) for name, make in _PARTS.items() if evaluation.get(name) is not None}
+    found = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
     figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
     # an earlier version wrote that without gold labels were accepted
     why = NO_GOLD if model.by_agreement else evaluation["no_figures"]

@@ -17,6 +17,7 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -203,7 +204,7 @@ class Run:
         refuse_many(settings.by, self.votes.groups or ())
         gold, (key, levels) = self.gold, self._levels(settings)
         values = self._earlier_model()
-        earlier = None if values is None else Model.from_dict(values)
+        earlier = None if values is None else from_plain(Model, values)
         before = None if earlier is None else earlier.certificate
         foretold = None if before is None else before.rows_needed
         early, rows = "", int(gold.random_sample.sum())
@@ -408,6 +409,6 @@ class Run:
 def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
     try:
         with expecting(path, REFIT):
-            return Model.from_dict(values)
+            return from_plain(Model, values)
     except MismatchError as error:  # such as a calibration that was removed
         raise TableError(f"{path}: {error}") from error

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.judging.frugal import Frugal
 from pcs_annotator.judging.heldout import HeldOut
@@ -49,7 +50,7 @@ def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
     fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
     folder.path.mkdir(exist_ok=True)
     found, tested = _tested(folder, [one.learned.trial for one in parts], promise, " ".join(fits))
-    write_json(folder.model, {"fits": fits, "tested": tested, **found.to_dict()})
+    write_json(folder.model, {"fits": fits, "tested": tested, **to_plain(found)})
     return found
 
 
@@ -73,7 +74,7 @@ def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[He
         return WholeSets()
     values = read_json(path, REFIT)
     with expecting(path, REFIT):
-        found, fits = WholeSets.from_dict(values), values["fits"]
+        found, fits = from_plain(WholeSets, values), values["fits"]
     if (before := found.certificate) is not None and (why := _why_void(labels, fits)):
         found = found._replace(certificate=no_promise(before.promise, before.gold_rows, why))
     if found.calibrator is None or None in trials or not trials:

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error, precision_recall_fscore_support
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.judging.evaluate import scored
@@ -200,4 +201,4 @@ def test_what_was_written_is_read_back() -> None:
     assert again.to_dict() == found.to_dict()
     assert (again.table == found.table).all()
     people = among_coders(coders("0101", "0110"), given[:4], ("x", "y", "z"), Scale(), FEW)
-    assert AmongCoders.from_dict(json.loads(json.dumps(people.to_dict()))) == people
+    assert from_plain(AmongCoders, json.loads(json.dumps(to_plain(people)))) == people

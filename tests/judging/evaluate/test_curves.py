@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluate.side_by_side import MOST_POINTS, MOST_ROC, Curves, curves_of
 from pcs_annotator.judging.heldout import HeldOut
@@ -119,7 +120,7 @@ def test_labels_that_no_row_has_are_left_out() -> None:
 
 def test_curves_survive_json() -> None:
     curves = curves_of(made_trial(80, labels=8), resamples=10)
-    back = Curves.from_dict(json.loads(json.dumps(curves.to_dict(), allow_nan=False)))
+    back = from_plain(Curves, json.loads(json.dumps(to_plain(curves), allow_nan=False)))
     assert back == curves
     assert isinstance(back.raw[0].interval, Interval)
 

@@ -12,14 +12,15 @@ from scipy.stats import binom, chi2_contingency
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.judging.promise.drift import (
     Drift,
     Profile,
     drift,
     drift_by_group,
+    drift_together,
     homogeneity,
-    pooled,
     profile,
     profiles,
     smallest_shift,
@@ -209,8 +210,8 @@ def test_other_labels_are_refused() -> None:
 @given(any_votes())
 def test_a_profile_survives_json_and_never_drifts_from_itself(votes: Votes) -> None:
     one = profiled(votes)
-    back = Profile.from_dict(json.loads(json.dumps(one.to_dict())))
-    assert back.to_dict() == one.to_dict()
+    back = from_plain(Profile, json.loads(json.dumps(to_plain(one))))
+    assert to_plain(back) == to_plain(one)
     assert drift(one, back).p_value == 1
     assert one.cells.sum() == (votes.codes != NOT_ASKED).sum()
     assert one.chosen.sum() == one.highest.sum() == (~votes.silent).sum()
@@ -280,7 +281,7 @@ def test_profiles_of_groups_add_up_to_that_of_all_texts() -> None:
     found = by_group(de=(60, 0.3), en=(40, 0.5))
     assert [*found] == ["", "de", "en"]
     both = found["de"].plus(found["en"])
-    assert json.dumps(both.to_dict()) == json.dumps(found[""].to_dict())
+    assert json.dumps(to_plain(both)) == json.dumps(to_plain(found[""]))
     assert found["de"].scaled(2.5).items == 150
 
 
@@ -292,7 +293,7 @@ def test_a_group_that_differs_is_named_and_the_others_do_not_differ() -> None:
     assert found.unlike == ("eng",)
     assert found.sentence.startswith("eng: ")
     assert found.p_value < 0.001
-    values = json.loads(json.dumps(found.to_dict()))
+    values = json.loads(json.dumps(to_plain(found)))
     assert {name: one["found"] for name, one in values["groups"].items()} == {"de": False, "eng": True, "fr_": False}
     same = drift_by_group(before, groups_of(by_group(de=(150, 0.3), eng=(150, 0.6))))
     assert not same.found
@@ -306,23 +307,14 @@ def test_another_mixture_of_groups_is_no_difference_but_one_without_groups() -> 
     assert {*now_} == {"de", "eng"}
 
 
-def test_a_difference_of_all_together_is_due_to_the_groups_whose_absence_explains_it() -> None:
-    before = groups_of(by_group(de=(400, 0.3), eng=(400, 0.6), fr_=(400, 0.5)))
-    now = groups_of(by_group(de=(100, 0.9), eng=(100, 0.6), fr_=(100, 0.95)))
-    first, due = pooled(before, now, 0.001)
-    assert first.found
-    assert {*due} == {"de", "fr_"}
-    first, due = pooled({"de": before["de"]}, now, 0.001)
-    assert [*due] == ["de"]
-    assert not drift_by_group(before, {}).found
-
-
-def test_what_only_the_pool_can_see_is_still_told_by_group() -> None:
+def test_what_only_all_groups_together_can_show_is_a_difference_of_each() -> None:
     before = groups_of(by_group(de=(2000, 0.3), eng=(2000, 0.3), fr_=(2000, 0.3)))
     now = groups_of(by_group(de=(60, 0.65), eng=(60, 0.65), fr_=(60, 0.65)))
-    alone = [one for name in now if (one := pooled({name: before[name]}, now, 1e-7))[1]]
-    assert not alone
-    assert pooled(before, now, 1e-7)[1]
+    assert not any(drift_together({name: before[name]}, now, 1e-7).found for name in now)
+    assert drift_together(before, now, 1e-7).found
+    weaker = groups_of(by_group(de=(60, 0.52), eng=(60, 0.52), fr_=(60, 0.52)))
+    assert drift_by_group(before, weaker).unlike == ("de", "eng", "fr_")
+    assert not drift_by_group(before, {}).found
 
 
 ENGLISH = re.split(" ", "the people say this government will not pay for schools because money is short today")
@@ -354,7 +346,7 @@ def test_texts_in_another_language_raise_an_alarm_though_they_are_answered_alike
     found = drift(old, other)
     assert found.found
     assert sentence in found.sentence
-    assert Profile.from_dict(json.loads(json.dumps(old.to_dict()))).to_dict() == old.to_dict()
+    assert to_plain(from_plain(Profile, json.loads(json.dumps(to_plain(old))))) == to_plain(old)
 
 
 def test_without_a_text_model_the_script_is_compared_alone() -> None:

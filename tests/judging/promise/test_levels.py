@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.frugal import exact_stop, learn_frugal, spending_of
@@ -92,7 +93,7 @@ def test_a_row_gets_the_deepest_level_that_is_accepted() -> None:
     below = [votes.labels.index(path) for path in PATHS if path.startswith("a/")]
     rows = parents & (given == "a")
     assert found.confidence[rows] == pytest.approx(found.deciding[rows][:, below].sum(axis=1))
-    again = Model.from_dict(model.to_dict())
+    again = from_plain(Model, model.to_dict())
     assert [one.label for one in again.judge(votes)] == given.tolist()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.promise.sets import PredictionSets, fit_prediction_sets
 
@@ -106,4 +107,4 @@ def test_a_miss_rate_outside_0_to_1_is_refused(miss_rate: float) -> None:
 
 def test_sets_survive_json() -> None:
     sets = fit_prediction_sets(*rows_of(30, np.random.default_rng(0)), 0.1)
-    assert PredictionSets.from_dict(json.loads(json.dumps(sets.to_dict()))) == sets
+    assert from_plain(PredictionSets, json.loads(json.dumps(to_plain(sets)))) == sets

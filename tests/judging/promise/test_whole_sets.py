@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Outcome
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.promise.promise import USED_UP, Promise
@@ -112,6 +113,6 @@ def test_too_few_rows_leave_the_product() -> None:
 @pytest.mark.parametrize(("rows", "promise"), [(60, PROMISE), (60, None), (5, PROMISE), (5, None)])
 def test_what_was_learned_can_be_stored(rows: int, promise: Promise | None) -> None:
     found = fit_whole_sets(whole_rows(trials(rows))[1], promise)
-    again = WholeSets.from_dict(json.loads(json.dumps(found.to_dict())))
-    assert again.to_dict() == found.to_dict()
+    again = from_plain(WholeSets, json.loads(json.dumps(to_plain(found))))
+    assert to_plain(again) == to_plain(found)
     assert again.confidence(np.array([0.3, 0.9])).tolist() == found.confidence(np.array([0.3, 0.9])).tolist()

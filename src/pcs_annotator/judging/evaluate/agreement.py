@@ -15,6 +15,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
@@ -103,8 +104,8 @@ class AgainstGold:
             "labels": list(self.labels),
             "confusion": self.table[:-1].tolist(),
             "without_label": self.table[-1].tolist(),
-            "figures": _plain(self.figures),
-            "by_label": {label: _plain(figures) for label, figures in self.by_label.items()},
+            "figures": to_plain(self.figures),
+            "by_label": to_plain(self.by_label),
         }
 
     @classmethod
@@ -113,8 +114,8 @@ class AgainstGold:
         return cls(
             labels=tuple(values["labels"]),
             table=np.array([*values["confusion"], values["without_label"]], dtype=np.intp),
-            figures=_estimates(values["figures"]),
-            by_label={label: _estimates(figures) for label, figures in values["by_label"].items()},
+            figures=from_plain(dict[str, Estimate], values["figures"]),
+            by_label=from_plain(dict[str, dict[str, Estimate]], values["by_label"]),
         )
 
 
@@ -140,30 +141,6 @@ class AmongCoders:
     # whether the model may replace them; None if that could not be tested
     replacing: agreement.AlternativeAnnotator | None = None
     not_tested: str = ""  # why not
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "names": list(self.names),
-            "rows": self.rows,
-            "tied": self.tied,
-            "alpha": _plain(self.alpha),
-            "pairs": [{**one._asdict(), "figures": _plain(one.figures)} for one in self.pairs],
-            "replacing": self.replacing and self.replacing.to_dict(),
-            "not_tested": self.not_tested,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> AmongCoders:
-        """Return what `to_dict` wrote."""
-        tested = values.get("replacing")
-        read: dict[str, Any] = {
-            "names": tuple(values["names"]),
-            "alpha": _estimates(values["alpha"]),
-            "pairs": [CoderPair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]],
-            "replacing": tested and agreement.AlternativeAnnotator.from_dict(tested),
-        }
-        return cls(**{**values, **read})
 
 
 def against_gold(
@@ -312,11 +289,3 @@ def _estimate(name: str, found: Measured, table: Any, rows: int, how: Resampling
 
 def _known(figures: Mapping[str, Estimate | None]) -> dict[str, Estimate]:
     return {name: found for name, found in figures.items() if found is not None}
-
-
-def _plain(figures: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: found.to_dict() for name, found in figures.items()}
-
-
-def _estimates(values: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {name: Estimate.from_dict(found) for name, found in values.items()}

@@ -245,26 +245,6 @@ class Curves:
 
     __repr__ = brief
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        bins = {"raw": self.raw, "calibrated": self.calibrated}
-        return {
-            "rows": self.rows,
-            **{name: [{**one._asdict(), "interval": list(one.interval)} for one in own] for name, own in bins.items()},
-            "roc": [{**one._asdict(), "auroc": one.auroc.to_dict()} for one in self.roc],
-            "risk": self.risk._asdict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Curves":
-        """Return the curves that `to_dict` wrote."""
-        raw, calibrated = (
-            [metrics.ReliabilityBin(**{**one, "interval": Interval(*one["interval"])}) for one in values[name]]
-            for name in ("raw", "calibrated")
-        )
-        roc = [Roc(**{**one, "auroc": metrics.Estimate.from_dict(one["auroc"])}) for one in values["roc"]]
-        return cls(rows=values["rows"], raw=raw, calibrated=calibrated, roc=roc, risk=Risk(**values["risk"]))
-
 
 def curves_of(trial: HeldOut, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
     """Return the curves of gold rows that were judged by fits that did not see them, with resampled intervals."""

@@ -181,12 +181,6 @@ class AlternativeAnnotator(NamedTuple):
         """Return plain values for JSON."""
         return {**self._asdict(), "coders": [one._asdict() for one in self.coders], "may_replace": self.may_replace}
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "AlternativeAnnotator":
-        """Return what `to_dict` wrote."""
-        coders = tuple(LeftOut(**one) for one in values["coders"])
-        return cls(coders, values["winning_rate"], values["advantage"], values["epsilon"])
-
 
 def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
     """Test whether a model may replace human coders, from its labels and theirs, `[coder, row]`.

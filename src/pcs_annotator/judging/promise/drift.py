@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,16 +59,6 @@ class Profile:
         for name in COUNTED[1:]:
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name)), np.intp))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; `from_dict` reads them back."""
-        values = asdict(self)
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Profile":
-        """Return the profile that `to_dict` wrote."""
-        return cls(**values)
-
     def scaled(self, times: float) -> "Profile":
         """Return the profile as if it had so many times as many items."""
         return replace(self, **{name: np.rint(times * getattr(self, name)) for name in COUNTED})
@@ -95,11 +85,6 @@ class Drift(NamedTuple):
     def unlike(self) -> tuple[str, ...]:
         """The groups that differ, if only some may; empty if all texts do, or none."""
         return tuple(name for name, one in (self.groups or {}).items() if one.found)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        groups = {name: one.to_dict() for name, one in (self.groups or {}).items()}
-        return self._asdict() | {"groups": groups or None}
 
     @property
     def unseen(self) -> str:
@@ -174,24 +159,9 @@ def profiles(
     return {name: profile(votes.take(own), scores[own], best[own], text) for name, own in found.items()}
 
 
-def pooled(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> tuple[Drift, dict[str, Drift]]:
-    """Compare the texts of some groups as one; return what is found, and the groups that it is due to.
-
-    These are taken out one by one, always the one whose absence explains most, until the others do not differ.
-    """
-    left, due = {name: one for name, one in before.items() if name in now}, dict[str, Drift]()
-    first = found = _together(left, now, level)
-    while found.found:
-        without = {name: _together({k: v for k, v in left.items() if k != name}, now, level) for name in left}
-        worst = max(without, key=lambda name: without[name].p_value)
-        due[worst] = found._replace(sentence=f"{worst and f'{worst}: '}{found.sentence}")
-        del left[worst]
-        found = without[worst]
-    return first, due
-
-
-def _together(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> Drift:
-    """Compare groups, those of before in the mixture of now: another mixture alone breaks no group's promise."""
+def drift_together(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> Drift:
+    """Compare groups as one, those of before in the mixture of now: another mixture alone breaks no group's promise."""
+    before = {name: one for name, one in before.items() if name in now}
     if not before:
         return Drift(1.0, False, "no texts are left to compare")
     recent = reduce(Profile.plus, (now[name] for name in before))
@@ -208,16 +178,15 @@ def drift_by_group(before: Mapping[str, Profile], now: Mapping[str, Profile]) ->
     """
     if "" in before:
         return drift(before[""], now[""])
-    alone = {name: pooled({name: before[name]}, now, MAX_P_VALUE / 2 / len(before)) for name in now}
-    groups = {name: due.get(name, first) for name, (first, due) in alone.items()}
+    groups = {name: drift_together({name: before[name]}, now, MAX_P_VALUE / 2 / len(before)) for name in now}
     alike = {name: before[name] for name, one in groups.items() if not one.found}
-    together, due = pooled(alike, now, MAX_P_VALUE / 2)
-    return gathered(together, {**groups, **due})
+    together = drift_together(alike, now, MAX_P_VALUE / 2)
+    return gathered(together, groups | (dict.fromkeys(alike, together) if together.found else {}))
 
 
 def gathered(together: Drift, groups: Mapping[str, Drift]) -> Drift:
     """Return what was found about all groups as one."""
-    unlike = "; ".join(one.sentence for one in groups.values() if one.found)
+    unlike = "; ".join(f"{name}: {one.sentence}" for name, one in groups.items() if one.found)
     least = 2 * min(together.p_value, *(len(groups) * one.p_value for one in groups.values()), 0.5)
     return together._replace(p_value=least, found=bool(unlike), sentence=unlike or together.sentence, groups=groups)
 

@@ -6,10 +6,10 @@ are; it says how sure it is that none of them is wrong.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Counts, Outcome
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.judging.calibrate import Calibrator, calibrator_from_dict, fit_calibrator
+from pcs_annotator.judging.calibrate import Calibrator, fit_calibrator
 from pcs_annotator.judging.fit_weights import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.heldout import HeldOut, Judged, calibrated_out_of_fold, stratified_folds
 from pcs_annotator.judging.metrics.figures import Estimate, exact_interval
@@ -47,15 +47,6 @@ class PredictionSets:
         """
         best = probabilities.max(axis=1, keepdims=True)
         return np.asarray(probabilities >= np.minimum(self.threshold, best) - TOLERANCE)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "PredictionSets":
-        """Return the sets that `to_dict` wrote."""
-        return cls(**values)
 
 
 def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0.1) -> PredictionSets:
@@ -90,18 +81,6 @@ class WholeSets(NamedTuple):
     def confidence(self, product: Floats) -> Floats:
         """Return how probable it is that all labels are right, given the product of their confidences."""
         return product if self.calibrator is None else self.calibrator.apply(_both(product), WHOLE)[:, 0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        parts = {"calibrator": self.calibrator, "certificate": self.certificate}
-        return {**self._asdict(), **{name: part and part.to_dict() for name, part in parts.items()}}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "WholeSets":
-        """Return what `to_dict` wrote."""
-        known, promised = values["calibrator"], values["certificate"]
-        parts = known and calibrator_from_dict(known), promised and Certificate.from_dict(promised)
-        return cls(*parts, values["rows"], values["right"])
 
 
 class SetResult(NamedTuple):

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.ledger.ledger import set_all
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.judging.promise.drift import Drift, Profile, gathered, level_of_look, pooled, profiles
+from pcs_annotator.judging.promise.drift import Drift, Profile, drift_together, gathered, level_of_look, profiles
 from pcs_annotator.runs.stream import StreamMemory
 
 RECENT_TEXTS, COMPARED_EVERY = 500, 100
@@ -79,11 +80,11 @@ class RecentTexts:
         test.looks += 1
         now = reduce(_sum, test.blocks)
         calm = {name: one for name, one in self._before.items() if name in now and not self._tests[name].alarm}
-        found, due = pooled(calm, now, test.share * level_of_look(test.looks))
+        together = drift_together(calm, now, test.share * level_of_look(test.looks))
         if not test.alarm:
-            test.found = found._replace(found=False)
-        for name, differs in due.items():
-            self._tests[name].found, self._tests[name].alarm = differs, time.time()
+            test.found = together._replace(found=False)
+        for name in calm if together.found else ():
+            self._tests[name].found, self._tests[name].alarm = together, time.time()
 
 
 class _Test:
@@ -97,14 +98,13 @@ class _Test:
         self._block: Profiles = {}
         if kept:
             self.looks, self.alarm = kept["looks"], kept["alarm"]
-            self.found = kept["found"] and Drift(**kept["found"])
-            self.blocks.extend({k: Profile.from_dict(v) for k, v in one.items()} for one in kept["blocks"])
+            self.found = from_plain(Drift, kept["found"])
+            self.blocks.extend(from_plain(list[Profiles], kept["blocks"]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        blocks = [{name: one.to_dict() for name, one in block.items()} for block in self.blocks]
-        found = self.found and self.found.to_dict()
-        return {"looks": self.looks, "alarm": self.alarm, "found": found, "blocks": blocks}
+        kept = {"looks": self.looks, "alarm": self.alarm, "found": self.found, "blocks": [*self.blocks]}
+        return {name: to_plain(part) for name, part in kept.items()}
 
     def add(self, come: Profiles) -> bool:
         """Count texts; return whether enough have come to compare them."""

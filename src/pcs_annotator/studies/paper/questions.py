@@ -196,7 +196,7 @@ def published_baselines(study: panels.Replication) -> Experiment:
             *([ABOUT_LOG_PROBS] if graded else []),
             ABOUT_AUROC,
             "p (Holm): test of the class AUROC of PCS against each baseline on resamples of the same rows, two-sided; "
-            f"its standard error is widened by {WIDENING:g} as the intervals are, with Holm's adjustment over this table; "
+            f"its standard error is widened by {WIDENING:g} as intervals are, with Holm's adjustment over this table; "
             "*** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a dataset, with the same model.",
             "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
             *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
