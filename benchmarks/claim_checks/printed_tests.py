@@ -22,10 +22,10 @@ from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.judging.evaluate.harness import cross_validate, evaluate
-from pcs_annotator.judging.evaluate.methods import OnCells, original_of
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions
-from pcs_annotator.judging.evaluate.side_by_side import adjusted
+from pcs_annotator.judging.evaluation.evaluate import cross_validate, evaluate
+from pcs_annotator.judging.evaluation.figures import adjusted
+from pcs_annotator.judging.evaluation.methods import OnCells, original_of
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions
 from pcs_annotator.studies.paper.study import (
     Compared,
     ExperimentBench,

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
         run,
         run_codebook,
     )
-    from pcs_annotator.judging.fit_weights import Optimiser, fit_weights, optimiser
-    from pcs_annotator.judging.score import score
+    from pcs_annotator.judging.weighing.fitting import fit_weights
+    from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
+    from pcs_annotator.judging.weighing.scoring import score
     from pcs_annotator.models.provider import provider
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.choose import RelationOptions
@@ -105,8 +106,9 @@ _NAMES = {
     "faces.classifier": ("PCSClassifier",),
     "faces.loaded_codebook": ("LoadedCodebook",),
     "faces.loaded_run": ("LoadedRun",),
-    "judging.fit_weights": ("Optimiser", "fit_weights", "optimiser"),
-    "judging.score": ("score",),
+    "judging.weighing.fitting": ("fit_weights",),
+    "judging.weighing.optimiser": ("Optimiser", "optimiser"),
+    "judging.weighing.scoring": ("score",),
     "models.provider": ("provider",),
     "relations.base": ("Relation",),
     "relations.choose": ("RelationOptions",),
@@ -124,14 +126,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 if is_mixed():
     warnings.warn(CLASH, stacklevel=2)
 
-# Names from the previous release; they will be removed in the next one.
-_FORMER = {"Choosing": "RelationOptions"}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _FORMER:
-        warnings.warn(f"{name} is now called {_FORMER[name]}", DeprecationWarning, stacklevel=2)
-        return __getattr__(_FORMER[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

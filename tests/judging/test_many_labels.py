@@ -8,11 +8,11 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.calibrate import calibrator_from_dict
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.optimisers.regression import _from_codes, normal_equations
-from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.score import row_parts
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.weighing.calibration import calibrator_from_dict
+from pcs_annotator.judging.weighing.optimisers.regression import _from_codes, normal_equations
+from pcs_annotator.judging.weighing.scoring import row_parts
 
 LABELS, ROWS, GOLD = 120, 1_200, 300
 

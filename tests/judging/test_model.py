@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, fit_weights
-from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.fit_model import Learning
-from pcs_annotator.judging.fit_weights import MIN_ROWS_TO_CALIBRATE
-from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import Certificate, no_promise
-from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.sets import PredictionSets
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
+from pcs_annotator.judging.promising.certificate import Certificate, no_promise
+from pcs_annotator.judging.promising.prediction_sets import PredictionSets
+from pcs_annotator.judging.weighing.calibration import Calibrator
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from tests.builders import learn_model, simulated_votes, votes_of
 from tests.judging.strategies import silenced
 

@@ -13,7 +13,7 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning, Votes, relation
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import Interrupted, TableError
-from pcs_annotator.judging.evaluate.scored import Splitting
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import ask_job

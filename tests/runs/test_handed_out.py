@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.review import Queue
-from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.gold import FromPeople

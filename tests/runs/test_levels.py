@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.judging.promise.certificate import Certificate
-from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople

@@ -17,15 +17,15 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.review.codebook import form_view
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import item_view
-from pcs_annotator.judging.calibrate import Calibrator, calibrator_from_dict
-from pcs_annotator.judging.evaluate.agreement import Resampling
-from pcs_annotator.judging.evaluate.number_figures import MEDIAN, compare_numbers, numbers_against_gold
-from pcs_annotator.judging.fit_model import labelled_rows
-from pcs_annotator.judging.heldout import Splits, run_trial
-from pcs_annotator.judging.label_shape import LabelShape
+from pcs_annotator.judging.evaluation.agreement import Resampling
+from pcs_annotator.judging.evaluation.numbers import MEDIAN, compare_numbers, numbers_against_gold
+from pcs_annotator.judging.fit_model import labelled_rows, run_trial
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.number_model import fit_numbers
-from pcs_annotator.judging.optimisers.simple import Distance
+from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.label_shape import LabelShape
+from pcs_annotator.judging.weighing.numbers import fit_numbers
+from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given

@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator import PcsWarning, Weights
 from pcs_annotator.core.review import Reviewed, Verdict
-from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.result_columns import labelled_table, result_columns, result_schema
 from tests.builders import votes_of
 
@@ -75,7 +75,7 @@ def test_columns_of_labels_never_collide() -> None:
     votes = votes_of([[[0]], [[-1]]], ("x", "p_x", "label"))
     model = Model(weights=Weights.uniform(votes), calibrator=None)
     sure = np.array([[0.523456789, 0.3, 0.176543211], [0.2, 0.3, 0.5]])
-    judged = Predictions(scores=sure, best=np.array([0, 2], dtype=np.int8), probabilities=sure, accepted=None)
+    judged = Verdicts(scores=sure, best=np.array([0, 2], dtype=np.int8), probabilities=sure, accepted=None)
     with pytest.warns(PcsWarning, match="'p_x' is now 'input_p_x'"):
         table = labelled_table(pa.table({"p_x": ["mine", "too"]}), model, votes, judged)
     assert table.column_names[-6:] == ["score_x", "score_p_x", "score_label", "p_x", "p_p_x", "p_label"]

@@ -12,8 +12,8 @@ from pcs_annotator import Votes, Weights
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import Certificate
-from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run import Run
@@ -104,7 +104,7 @@ def test_the_commands(folder: Path) -> None:
     listed = CliRunner().invoke(pcs, ["versions", str(folder)])
     assert listed.exit_code == 0
     assert "in use" in listed.output
-    used = CliRunner().invoke(pcs, ["use", str(folder), "1", "--json"])
+    used = CliRunner().invoke(pcs, ["versions", str(folder), "--use", "1", "--json"])
     assert used.exit_code == 0, used.output
     assert json.loads(used.output)["version"] == 1
     found = json.loads(CliRunner().invoke(pcs, ["versions", str(folder), "--json"]).output)["versions"]

@@ -16,8 +16,8 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.judging.frugal import Check
 from pcs_annotator.judging.model import BY_WORDS
+from pcs_annotator.judging.spending.frugal import Check
 from pcs_annotator.runs.labelling import run_table
 from pcs_annotator.runs.labelling.labeller import LoadOptions, open_fitted
 from pcs_annotator.runs.run import Run

@@ -16,14 +16,14 @@ from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
-from pcs_annotator.judging.label_shape import ONE, LabelShape
-from pcs_annotator.judging.promise.certificate import Certificate
-from pcs_annotator.judging.promise.drift import Drift, Profile
-from pcs_annotator.judging.promise.sets import PredictionSets
-from pcs_annotator.judging.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
-from pcs_annotator.judging.score import score
-from pcs_annotator.judging.text_model import TextModel
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promising.drift import Drift, Profile
+from pcs_annotator.judging.promising.prediction_sets import PredictionSets
+from pcs_annotator.judging.promising.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
+from pcs_annotator.judging.texts.text_model import TextModel
+from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
+from pcs_annotator.judging.weighing.scoring import score
 
 UNCALIBRATED = "uncalibrated"
 BY_WORDS = "settled by the words of the text alone"
@@ -84,7 +84,7 @@ class Model:
         groups = votes.groups or [""] * len(votes)
         return np.array([self.unlike_gold or name in self.unlike_groups for name in groups], dtype=np.bool_)
 
-    def judge(self, votes: Votes, judged: Predictions | None = None) -> Iterator[Outcome]:
+    def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
         judged = judged or self.judged(votes)
         why = self.reasons(votes, judged)
@@ -106,7 +106,7 @@ class Model:
                 details={} if silent else {name: values[row] for name, values in more.items()},
             )
 
-    def given(self, votes: Votes, judged: Predictions) -> list[str]:
+    def given(self, votes: Votes, judged: Verdicts) -> list[str]:
         """Return the name of every row's label: in a tree, of the level that it is accepted at."""
         if judged.level is None:
             return [votes.labels[code] for code in judged.best.tolist()]
@@ -114,14 +114,14 @@ class Model:
         pairs = zip(judged.level.tolist(), judged.best.tolist(), strict=True)
         return [names[level][0][names[level][1][code]] for level, code in pairs]
 
-    def plausible(self, votes: Votes, judged: Predictions) -> Mask | None:
+    def plausible(self, votes: Votes, judged: Verdicts) -> Mask | None:
         """Return which labels cannot be ruled out, `[item, label]`; on a scale an interval of them."""
         if self.sets is None or judged.probabilities is None:
             return None
         values, shape = judged.probabilities, self.shape
         return self.sets.of(shape.tails(values, votes.labels) if shape.ordered else values)
 
-    def details(self, votes: Votes, judged: Predictions) -> dict[str, list[Any]]:
+    def details(self, votes: Votes, judged: Verdicts) -> dict[str, list[Any]]:
         """Return what the kind of the task adds to every row, by the name of its column."""
         if judged.level is not None:
             return {LEVEL: np.minimum(judged.level, self.shape.depths(votes.labels)[judged.best]).tolist()}
@@ -134,7 +134,7 @@ class Model:
         within = self.shape.confidence(judged.probabilities, judged.best, votes.labels, near=True)
         return {WITHIN_ONE: within.round(DECIMALS).tolist(), LOW: low, HIGH: high}
 
-    def reasons(self, votes: Votes, judged: Predictions) -> list[str]:
+    def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
         """Return for every row why its label is sure or not, in plain words."""
         why = reasons(votes, judged.deciding, judged.best)
         if self.text is not None:
@@ -161,18 +161,18 @@ class Model:
             return votes.silent
         return votes.silent & ~self.calibrator.settles(self.read(votes))
 
-    def judged(self, votes: Votes) -> Predictions:
+    def judged(self, votes: Votes) -> Verdicts:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
         scores, read = score(votes, self.weights), self.read(votes)
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
         best = self.shape.choose(scores if probabilities is None else probabilities, votes.labels)
-        found = Predictions(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        found = Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
         if self.shape.kind == "number" and probabilities is not None:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
             return found._replace(confidence_above=sure)
         return found if self.shape.kind != "tree" else self._backed_off(votes, found)
 
-    def _backed_off(self, votes: Votes, found: Predictions) -> Predictions:
+    def _backed_off(self, votes: Votes, found: Verdicts) -> Verdicts:
         """Return verdicts on paths: rows whose label is not accepted are tried one level above it, and so on."""
         deepest, confidence, accepted = self.shape.levels, found.confidence, found.accepted
         level, certificate = np.full(len(votes), deepest), self.certificate
@@ -186,7 +186,7 @@ class Model:
             accepted = accepted | more
         return found._replace(level=level, confidence_above=confidence, accepted=accepted)
 
-    def right(self, labels: Sequence[str], judged: Predictions, rows: Sequence[int], said: Codes) -> Mask:
+    def right(self, labels: Sequence[str], judged: Verdicts, rows: Sequence[int], said: Codes) -> Mask:
         """Return whether the labels of some rows are right, as the promise counts it, given what a person said."""
         near = self.certificate is not None and self.certificate.promise.near
         best = judged.best[rows]
@@ -222,7 +222,7 @@ class Model:
         names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
         return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes) & ~self.differing(votes)
 
-    def decisions(self, votes: Votes, judged: Predictions) -> list[Decision | None]:
+    def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""
         if judged.accepted is None:
             return [None] * len(votes)
@@ -295,7 +295,7 @@ def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats |
     return {labels[place]: float(values[place]) for place in places}
 
 
-class Predictions(NamedTuple):
+class Verdicts(NamedTuple):
     """The judgement of a model on votes, as arrays."""
 
     scores: Floats  # PCS, `[item, label]`

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.reviewing.rows import DECISIONS, Judgement, Rows
 from pcs_annotator.reviewing.values import FitNews
 from pcs_annotator.runs.certificate_text import promised, standing

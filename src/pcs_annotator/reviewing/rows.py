@@ -22,8 +22,8 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Phrasing, Task, label_code
 from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.judging.score import row_parts
+from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.reviewing.values import Query, ShownVote
@@ -47,7 +47,7 @@ class Judgement:
 
     model: Model  # weights are equal before the first fit
     fitted: bool  # whether it was learned
-    judged: Predictions
+    judged: Verdicts
     label: Codes  # position of the label, `UNLABELLED` where there is no vote
     certainty: Floats  # confidence of the label, or its score where there is no confidence; -1 without a label
     decision: Codes  # position in `DECISIONS`

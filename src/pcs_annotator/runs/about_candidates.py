@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pcs_annotator.core.ngrams import recall_of, text_key
-from pcs_annotator.judging.metrics.figures import exact_interval
+from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.runs.resolve_config import asked_alone, task_of
 from pcs_annotator.runs.settings import Config
 

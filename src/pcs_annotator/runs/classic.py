@@ -21,8 +21,9 @@ from pcs_annotator.core.task import Item, check_labels, label_lookup
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_weights import fit_weights, optimisers
-from pcs_annotator.judging.score import score
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import InTurn, choose_relations

@@ -28,7 +28,7 @@ from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.tabular import text_column
 
 if TYPE_CHECKING:  # it loads what learns, which a plan does not need
-    from pcs_annotator.judging.promise.sets import SetResult
+    from pcs_annotator.judging.whole_sets import SetResult
     from pcs_annotator.runs.run_result import RunResult
 
 __all__ = ["YES", "CodebookFolder"]

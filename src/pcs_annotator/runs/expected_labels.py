@@ -10,9 +10,9 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.scored import one_thread
+from pcs_annotator.judging.evaluation.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
-from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import held_out_rows

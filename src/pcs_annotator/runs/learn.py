@@ -18,7 +18,7 @@ from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
-from pcs_annotator.judging.evaluate.agreement import (
+from pcs_annotator.judging.evaluation.agreement import (
     AgainstGold,
     AmongCoders,
     Resampling,
@@ -26,20 +26,21 @@ from pcs_annotator.judging.evaluate.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
-from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, one_thread
-from pcs_annotator.judging.evaluate.side_by_side import Curves, MethodFigures, curves_of, with_holm
-from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
-from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
-from pcs_annotator.judging.frugal import Spending, exact_stop, spending_of
-from pcs_annotator.judging.heldout import HeldOut, Splits
-from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references, scored_run
+from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
+from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.optimisers.simple import Distance
-from pcs_annotator.judging.promise.drift import Drift, drift_by_group, profiles
-from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.drift import Drift, drift_by_group, profiles
+from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.fitting import fit_coded
+from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
+from pcs_annotator.judging.weighing.optimisers.simple import Distance
 from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
@@ -66,7 +67,7 @@ class Learned:
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
-    trial: HeldOut | None = None  # gold rows as judged by fits that did not see them; not stored
+    trial: Trial | None = None  # gold rows as judged by fits that did not see them; not stored
 
     __repr__ = brief
 
@@ -253,7 +254,7 @@ class _Quality(NamedTuple):
     labels: Codes | None = None  # of the gold rows; None when there was too little gold
 
 
-def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelShape, trial: HeldOut | None) -> _Quality:
+def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelShape, trial: Trial | None) -> _Quality:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     if shape.kind == "number":
         return _Quality((), NUMBERS_HAVE_ERRORS, trial and trial.judged.best)
@@ -269,7 +270,7 @@ def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelSha
     return _Quality(figures, "", scored.best)
 
 
-def _curves(trial: HeldOut | None, settings: LearnSettings) -> Curves | None:
+def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
     if trial is None or not settings.resamples or trial.shape.kind == "number":  # there are no intervals to draw
         return None
     calibrated = settings.calibration != "none"

@@ -26,7 +26,7 @@ from pcs_annotator.core.task import (
     usual_instruction,
 )
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.judging.label_shape import check_kind
+from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.parse import Parser

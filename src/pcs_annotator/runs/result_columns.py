@@ -10,7 +10,7 @@ from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.tables.arrow import pa
 
 SCORE_DECIMALS = 6
@@ -20,7 +20,7 @@ def labelled_table(
     table: pa.Table,
     model: Model,
     votes: Votes,
-    judged: Predictions,
+    judged: Verdicts,
     people: Sequence[Reviewed | None] = (),
     gold: Sequence[str | None] = (),
 ) -> pa.Table:
@@ -31,7 +31,7 @@ def labelled_table(
     return with_columns(table, columns, result_names.result_names(votes.labels))
 
 
-def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
+def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
     """Return name → values of the columns of results, with the values that `Model.judge` has."""
     silent, labels, sure = model.unlabelled(votes), votes.labels, judged.probabilities
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
@@ -76,7 +76,7 @@ def _numbers(values: Floats) -> pa.Array:
     return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
 
 
-def _labels(model: Model, votes: Votes, judged: Predictions, silent: Mask) -> pa.Array:
+def _labels(model: Model, votes: Votes, judged: Verdicts, silent: Mask) -> pa.Array:
     if judged.level is not None:
         return pa.array(_unless(silent, model.given(votes, judged)), pa.string())
     return pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent))

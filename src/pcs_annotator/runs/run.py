@@ -23,10 +23,9 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import Audit
-from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, in_force
+from pcs_annotator.judging.promising.certificate import Audit, Certificate, fingerprint, in_force
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.draw_registry import label_copies
@@ -409,5 +408,5 @@ def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
     try:
         with expecting(path, REFIT):
             return Model.from_dict(values)
-    except MismatchError as error:  # such as a calibration that was removed
+    except MismatchError as error:
         raise TableError(f"{path}: {error}") from error

@@ -20,7 +20,7 @@ from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.relations.language import LIMITS
 from pcs_annotator.relations.languages import MANY
 from pcs_annotator.runs.about_candidates import about_candidates

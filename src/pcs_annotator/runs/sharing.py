@@ -11,9 +11,10 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.identity import with_copies
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.heldout import HeldOut, Judged
-from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.judging.promise.whole_table import Shared, once_if_right, share_rows
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.promising.acceptance import Judged
+from pcs_annotator.judging.promising.whole_table import Shared, once_if_right, share_rows
+from pcs_annotator.judging.weighing.label_shape import LabelShape
 
 Error = Literal["wrong", "near", "distance"]
 """What counts as an error: another label, one that is several steps of a scale off, or each step, as a part of one."""
@@ -68,7 +69,7 @@ def share_table(shape: LabelShape, votes: Votes, held_out: Floats, gold: TableGo
     return Sharing(shared, best, len(np.unique(gold.same[open_rows])))
 
 
-def held_out_rows(fitted: Floats, votes: Votes, trial: HeldOut, same: Integers) -> Floats:
+def held_out_rows(fitted: Floats, votes: Votes, trial: Trial, same: Integers) -> Floats:
     """Return the probabilities of labels with those of gold texts, in all their rows, from fits without their gold."""
     columns, found = positions_of(votes.labels, trial.labels, "label"), fitted.copy()
     unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.judging.frugal import Frugal
-from pcs_annotator.judging.heldout import HeldOut
+from pcs_annotator.judging.fit_model import Trial
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import no_promise
-from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.sets import SetResult, WholeSets, fit_whole_sets, whole_rows
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.certificate import no_promise
+from pcs_annotator.judging.spending.frugal import Frugal
+from pcs_annotator.judging.whole_sets import SetResult, WholeSets, fit_whole_sets, whole_rows
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import learning_of
 from pcs_annotator.runs.levels import Claimed, note_test, read_levels
@@ -54,7 +54,7 @@ def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
 
 
 def _tested(
-    folder: RunFolder, trials: Sequence[HeldOut | None], promise: Promise | None, key: str
+    folder: RunFolder, trials: Sequence[Trial | None], promise: Promise | None, key: str
 ) -> tuple[WholeSets, str | None]:
     """Return what gold rows say about whole sets, and the key of the test, which the ledger of levels then has."""
     ids, judged = whole_rows(trials)
@@ -63,7 +63,7 @@ def _tested(
     return found, note_test(folder, levels, Claimed("sets", key, found.certificate), ids)
 
 
-def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[HeldOut | None] = ()) -> WholeSets:
+def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[Trial | None] = ()) -> WholeSets:
     """Return what was learned about all labels together, given their folders and models in force.
 
     `trials` are of gold rows that are asked about as little as new texts, for which confidence and promise then are.

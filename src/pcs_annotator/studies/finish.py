@@ -14,8 +14,8 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.judging.promise.promise import next_level
-from pcs_annotator.judging.promise.whole_table import small_enough
+from pcs_annotator.judging.promising.acceptance import next_level
+from pcs_annotator.judging.promising.whole_table import small_enough
 from pcs_annotator.runs.draw_registry import label_copies
 from pcs_annotator.runs.drawing import unread, write_to_label
 from pcs_annotator.runs.expected_labels import expected_labels

@@ -13,30 +13,30 @@ from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.agreement import Resampling
-from pcs_annotator.judging.evaluate.as_tables import agreement_tables, evaluation_tables
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluate.harness import Evaluation, evaluate, scored_run
-from pcs_annotator.judging.evaluate.methods import Method, methods_named
-from pcs_annotator.judging.evaluate.number_figures import compare_numbers, numbers_table
-from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluate.scored import (
+from pcs_annotator.judging.evaluation.agreement import Resampling
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate, scored_run
+from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluation.methods import Method, methods_named
+from pcs_annotator.judging.evaluation.numbers import compare_numbers, numbers_table
+from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
+from pcs_annotator.judging.evaluation.scored import (
     FIGURES,
     EvaluationOptions,
     Splitting,
     one_thread,
     refuse_without_gold,
 )
-from pcs_annotator.judging.fit_model import fit_model, labelled_rows
-from pcs_annotator.judging.heldout import HeldOut, Splits
-from pcs_annotator.judging.metrics.coefficients import (
+from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
+from pcs_annotator.judging.fit_model import Trial, fit_model, labelled_rows
+from pcs_annotator.judging.metrics.agreement import (
     AlternativeAnnotator,
     alternative_annotator,
     alternative_in_parts,
     rows_for_interval,
 )
-from pcs_annotator.judging.metrics.figures import Estimate
+from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import groups_of, refuse_many
@@ -204,7 +204,7 @@ def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
     return figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
-def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:
+def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]:
     """Return the model of a run with these settings, its gold rows as judged by fits without them, and their votes."""
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)

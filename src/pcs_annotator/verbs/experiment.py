@@ -14,8 +14,8 @@ from pcs_annotator.core import elicitations
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import check_known
-from pcs_annotator.judging.evaluate.methods import all_baselines
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting, one_thread
+from pcs_annotator.judging.evaluation.methods import all_baselines
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting, one_thread
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.recorded_votes import RecordedVotes
@@ -23,9 +23,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing import pictures
-from pcs_annotator.studies.paper import EXPERIMENTS
+from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.sources import ExperimentSource, with_elicited
-from pcs_annotator.studies.paper.study import Replication, Settings
 from pcs_annotator.tables import sources, vote_files
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.tabular import table_place

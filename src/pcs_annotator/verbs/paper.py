@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.judging.evaluate.agreement import Resampling
-from pcs_annotator.judging.evaluate.as_tables import agreement_tables, coders_table, tidy_table
-from pcs_annotator.judging.evaluate.side_by_side import cell_of
+from pcs_annotator.judging.evaluation.agreement import Resampling
+from pcs_annotator.judging.evaluation.figures import cell_of
+from pcs_annotator.judging.evaluation.tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
@@ -68,8 +67,6 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
 def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
     if name is None and out is not None:
-        if gone := removed("name", out.suffix.lower().removeprefix(".")):
-            raise ConfigError(f"{out}: {out.suffix} {gone}")
         check_ending(out, tuple(ENDINGS))
     found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
     if found == "docx" and out is None:

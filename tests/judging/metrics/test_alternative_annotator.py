@@ -6,7 +6,7 @@ from scipy.stats import ttest_1samp
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.judging.metrics.coefficients import (
+from pcs_annotator.judging.metrics.agreement import (
     alternative_annotator,
     alternative_in_parts,
     benjamini_yekutieli,

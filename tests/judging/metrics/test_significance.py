@@ -10,7 +10,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import resample_counts
-from pcs_annotator.judging.metrics.figures import auroc, auroc_on
+from pcs_annotator.judging.metrics.metrics import auroc, auroc_on
 from pcs_annotator.judging.metrics.significance import (
     BootstrapTest,
     Difference,
@@ -23,10 +23,10 @@ from pcs_annotator.judging.metrics.significance import (
     mcnemar,
     mean_difference_test,
     paired_t_test,
+    ratio_bound,
     rows_to_tell,
     stars,
 )
-from pcs_annotator.judging.promise.audit import ratio_bound
 
 
 def noisy_rows(rows: int, labels: int, seed: int, noise: float = 1.0) -> tuple[Floats, Floats, Codes]:

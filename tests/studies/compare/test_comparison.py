@@ -12,7 +12,7 @@ from pcs_annotator.base.errors import ConfigError, LabelError, TableError, Unkno
 from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.evaluate.scored import Splitting
+from pcs_annotator.judging.evaluation.scored import Splitting
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.studies.compare.comparison import Comparison, SideCost, compare_sides
 from pcs_annotator.studies.compare.page import about_cost, promise_of, verdict

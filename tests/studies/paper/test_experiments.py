@@ -12,20 +12,20 @@ from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
-from pcs_annotator.judging.evaluate.methods import Method
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, hard_scores
-from pcs_annotator.judging.evaluate.side_by_side import NO_CONFIDENCE_AUROC, adjusted, cell_of
-from pcs_annotator.judging.fit_weights import optimisers
-from pcs_annotator.judging.heldout import Splits, cross_fit
-from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
+from pcs_annotator.judging.evaluation.figures import NO_CONFIDENCE_AUROC, adjusted, cell_of
+from pcs_annotator.judging.evaluation.methods import Method
+from pcs_annotator.judging.evaluation.scored import EvaluationOptions, hard_scores
+from pcs_annotator.judging.metrics.metrics import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import p_value_text
-from pcs_annotator.studies.paper import EXPERIMENTS
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
+from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.rivals import NOT_RECORDED
-from pcs_annotator.studies.paper.study import Replication, Settings, compared
+from pcs_annotator.studies.paper.study import compared
 from pcs_annotator.tables.votes import read_vote_table
 from tests.builders import simulated_votes
-from tests.judging.evaluate.graded import graded_votes
-from tests.judging.evaluate.test_methods import FirstVote
+from tests.judging.evaluation.graded import graded_votes
+from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
 pytestmark = pytest.mark.system

@@ -1,6 +1,7 @@
 """Whether one method is better than another: the paper's tests, and stricter ones."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,9 +10,10 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
-from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.metrics.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
+ERRORS, HALVINGS = 80, 20
 Stars = Literal["***", "**", "*", "n.s."]
 LEAST_ERROR = 0.75
 """Least standard error of a resampled difference, in rows.
@@ -240,3 +242,32 @@ def _paired(ours: Sequence[float], theirs: Sequence[float]) -> Floats:
     if len(ours) != len(theirs):
         raise UndefinedMetric(f"{len(ours)} figures against {len(theirs)}: give one of each per pair")
     return np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+
+
+@lru_cache
+def ratio_bound(low: float, high: float, level: float) -> float:
+    r"""Return what the log-likelihood ratio of two error rates ever reaches with this probability at the lower rate.
+
+    $-\log$ of the level always holds (Ville), but is passed by up to the size of a step. Here the probability is exact,
+    but for sequences that first reach the bound after eighty errors.
+    """
+    too_low, enough = 0.0, -np.log(level)
+    for _ in range(HALVINGS):
+        middle = (too_low + enough) / 2
+        above = _ever_reaches(middle, low, high) > level
+        too_low, enough = (middle, enough) if above else (too_low, middle)
+    return float(enough)
+
+
+def _ever_reaches(bound: float, low: float, high: float) -> float:
+    up, down = np.log(high / low), np.log1p(-low) - np.log1p(-high)
+    right = np.arange(ERRORS * up / down)  # how many labels are right before an error
+    all_right = (1 - low) ** right
+    ways = np.where(right == 0, 1.0, 0.0)  # in which the bound was not reached, times the probability of their errors
+    reached = 0.0
+    for errors in range(1, ERRORS + 1):
+        ways = low * ways.cumsum()
+        above = int(max((errors * up - bound) / down + 1, 0))
+        reached += float(ways[:above] @ all_right[:above])
+        ways[:above] = 0.0
+    return reached

@@ -28,10 +28,10 @@ from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy, Votes
-from pcs_annotator.judging.evaluate.scored import one_thread
-from pcs_annotator.judging.frugal import Check, Frugal, graded_annotators, learn_frugal
-from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.judging.promise.drift import Drift
+from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.judging.promising.drift import Drift
+from pcs_annotator.judging.spending.frugal import Check, Frugal, graded_annotators, learn_frugal
 from pcs_annotator.runs import ask, learn, resolve_config
 from pcs_annotator.runs.groups import given_or_detected
 from pcs_annotator.runs.labelling.recent_texts import RecentTexts
@@ -82,7 +82,7 @@ class FittedRun:
         """What becomes of labels for texts that differ from the gold rows."""
         return self.saving.on_drift
 
-    def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Predictions) -> None:
+    def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run.
 
         While nothing is accepted whatever the votes, every text is drawn; also of a group that differs.
@@ -223,9 +223,7 @@ class LabelledTexts(NamedTuple):
 
     model: Model  # what judged them; while recent texts differ from the gold rows, it accepts nothing
     votes: Votes | None  # the votes on them; None if there are none at all
-    judged: (
-        Predictions | None
-    )  # scores, labels, probabilities, what is accepted, as arrays; `model.judge` makes outcomes
+    judged: Verdicts | None  # scores, labels, probabilities, what is accepted, as arrays; `model.judge` makes outcomes
     why: Sequence[str | None]  # why a text has no label; None if it has one
 
 
@@ -282,7 +280,7 @@ class Labeller:
         if self.asker is failed:
             self.asker = failed.restarted()
 
-    def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Predictions]:
+    def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Verdicts]:
         before = self.recent.found
         model, judged = self.recent.judged(self.fitted.model, texts, votes)
         if before is None or not before.found or before.unlike != (self.recent.found or before).unlike:

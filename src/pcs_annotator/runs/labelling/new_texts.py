@@ -11,7 +11,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.files import runs
 from pcs_annotator.runs.groups import check_column, groups_of
@@ -120,7 +120,7 @@ class NewTexts:
         keep = partial(self._keep, fitted)
         return RowWriter(model=fitted.model, labels=to, style=self._policy.style, keep=keep, version=fitted.version)
 
-    def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Predictions) -> None:
+    def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
         items = [replace(item, id=f"{rows.name}:{item.id}") for item in rows.items]
         with Stream(runs.RunFolder(fitted.folder).stream) as stream:

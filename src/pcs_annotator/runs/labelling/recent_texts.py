@@ -14,14 +14,14 @@ from pcs_annotator.asking.ledger.ledger import set_all
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.judging.promise.drift import Drift, Profile, gathered, level_of_look, pooled, profiles
+from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.judging.promising.drift import Drift, Profile, gathered, level_of_look, pooled, profiles
 from pcs_annotator.runs.stream import StreamMemory
 
 RECENT_TEXTS, COMPARED_EVERY = 500, 100
 Profiles = Mapping[str, Profile]
 GATHER_SECONDS = 0.05  # texts that are complete within this time are judged together: alone, each takes 1 ms
-Keep = Callable[[Sequence[Item], Votes, Model, Predictions], None]  # puts the texts that people should see aside
+Keep = Callable[[Sequence[Item], Votes, Model, Verdicts], None]  # puts the texts that people should see aside
 NOTHING = Drift(1.0, False, "too few texts have come to compare all of them")
 
 
@@ -49,14 +49,14 @@ class RecentTexts:
         groups = {name: test.found for name, test in self._tests.items() if name and test.found}
         return gathered(found or NOTHING, groups) if groups and not (found and found.found) else found
 
-    def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Predictions]:
+    def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Verdicts]:
         """Return which model judges these texts, and how."""
         judged = model.judged(votes)
         self._add(replace(votes, texts=list(texts)), judged, model)
         now = model.facing(self.found, self._on_drift)
         return now, judged if now is model else now.judged(votes)
 
-    def _add(self, votes: Votes, judged: Predictions, model: Model) -> None:
+    def _add(self, votes: Votes, judged: Verdicts, model: Model) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""
         new = []
         for row, text in enumerate(map(hash, votes.texts or ())):

@@ -23,7 +23,7 @@ from pcs_annotator.core.result_names import DECISION, LABEL, VERSION, input_name
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import asking
 from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
@@ -65,7 +65,7 @@ class RowWriter:
     version: int = 0  # the number of the fit, for a column of its own; 0 for none
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
     # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
-    keep: Callable[[Dataset, Votes, Model, Predictions], None] = lambda *_: None
+    keep: Callable[[Dataset, Votes, Model, Verdicts], None] = lambda *_: None
     counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
     sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)  # the sampled rows and their votes
     _open: ExitStack = field(default_factory=ExitStack, init=False)

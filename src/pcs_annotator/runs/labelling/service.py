@@ -21,8 +21,8 @@ from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.judging.promise.audit import Audit
-from pcs_annotator.judging.promise.drift import Drift
+from pcs_annotator.judging.promising.certificate import Audit
+from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.fit_process import FitProcess

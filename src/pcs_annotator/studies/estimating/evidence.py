@@ -13,7 +13,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
-from pcs_annotator.judging.promise.draw import AT_RANDOM
+from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.runs.draw_registry import draws_by_row
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files.runs import read_whole

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable
-from pcs_annotator.judging.evaluate.methods import calls_of, self_consistency
-from pcs_annotator.judging.evaluate.scored import Scored
-from pcs_annotator.judging.evaluate.side_by_side import HARD_AND_GRADED, adjusted
+from pcs_annotator.judging.evaluation.figures import HARD_AND_GRADED, adjusted
+from pcs_annotator.judging.evaluation.methods import calls_of, self_consistency
+from pcs_annotator.judging.evaluation.scored import Scored
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 from pcs_annotator.studies.paper import study as panels
 

@@ -9,16 +9,16 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups, number_of
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluate.as_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
-from pcs_annotator.judging.evaluate.methods import method_name
-from pcs_annotator.judging.evaluate.scored import Scored
-from pcs_annotator.judging.evaluate.side_by_side import ABOUT_AUROC, NO_CONFIDENCE_AUROC, cell_of
-from pcs_annotator.judging.fit_weights import fit_optimiser, optimisers
-from pcs_annotator.judging.heldout import stratified_folds
+from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, NO_CONFIDENCE_AUROC, cell_of
+from pcs_annotator.judging.evaluation.methods import method_name
+from pcs_annotator.judging.evaluation.scored import Scored
+from pcs_annotator.judging.evaluation.tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
-from pcs_annotator.judging.score import score
+from pcs_annotator.judging.weighing.crossfit import stratified_folds
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.studies.paper.study import NO_TEST, ExperimentBench, Replication, compared
 
 COLUMNS = (

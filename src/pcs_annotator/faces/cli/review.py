@@ -1,0 +1,78 @@
+"""`pcs review`: a page in the browser for the rows that need a person."""
+
+import asyncio
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from shlex import join
+from threading import Thread
+from typing import Any
+
+import click
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.review.layout import keys_of, link
+from pcs_annotator.faces.web import need_web
+from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.codebook import CodebookFolder
+
+LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this
+
+
+@click.command("review")
+@click.argument("folder", type=options.PATH)
+@click.option(
+    "--port", default=8130, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."
+)
+@options.listening_options
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
+@click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
+@click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
+@click.option(
+    "--blind/--no-blind",
+    default=None,
+    help="Hide what models and others say until your verdict, in every queue or in none; default: Random and Audit.",
+)
+@click.option(
+    "--double",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of rows that two people judge, each without seeing the other's verdict.",
+)
+@click.option(
+    "--refit-every",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="K",
+    help="Learn again in the background after K verdicts; 0 for never.",
+)
+@click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
+def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **given: Any) -> None:
+    """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
+    need_web("pcs review")
+    from pcs_annotator.faces.review.app import Pages
+    from pcs_annotator.faces.web.server import listen, serve
+
+    how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
+    if book and keys:
+        raise ConfigError("--keys is for one variable: leave it out, or name the folder of one variable")
+    token = given["token"]
+    listening = options.take(listen, given)
+    listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
+    with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
+        labels = keys_of(review.labels, keys) if isinstance(review, Review) and not review.rows.task.number else {}
+        pages = Pages(review, name, labels, reviewer)
+        for note in review.notes:
+            options.say(note)
+        if browser:
+            # a browser in the terminal would not return
+            address = link(f"{listening.url}/", **({"token": token} if token else {}))
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        asyncio.run(serve(pages.app(), listening, options.say))
+    options.say(f"next  {join(['pcs', 'fit', str(folder)])}    # learns from all verdicts; no model is called")

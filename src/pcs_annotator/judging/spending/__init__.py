@@ -1,0 +1,1 @@
+"""Which question to ask next, when to stop, and which panel a budget buys."""

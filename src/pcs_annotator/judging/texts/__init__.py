@@ -1,0 +1,1 @@
+"""A model of the texts themselves, learned from gold."""

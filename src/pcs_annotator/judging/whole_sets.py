@@ -1,0 +1,108 @@
+"""All labels of a text together, where it may have any number: how sure it is that none is wrong, and what is promised.
+
+Errors of labels go together, so the product of their confidences is calibrated on gold rows, as scores are.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import CODE, Floats
+from pcs_annotator.core.outcome import UNLIKE_GOLD, Counts, Outcome
+from pcs_annotator.core.votes import positions_of
+from pcs_annotator.judging.fit_model import USED_UP, Trial
+from pcs_annotator.judging.metrics.metrics import Estimate, exact_interval
+from pcs_annotator.judging.promising.acceptance import Judged, Promise
+from pcs_annotator.judging.promising.certificate import Certificate, certify, no_promise
+from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict, fit_calibrator
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, calibrated_out_of_fold, stratified_folds
+
+WHOLE, FOLDS = ("right", "wrong"), 5
+FEW = f"it takes {MIN_ROWS_TO_CALIBRATE} random rows with gold for every label"
+
+
+class WholeSets(NamedTuple):
+    """What was learned about whole sets of labels."""
+
+    calibrator: Calibrator | None = None  # None if too few rows have gold for every label
+    certificate: Certificate | None = None  # None if no promise was requested
+    rows: int = 0  # gold rows that were learned from
+    right: int = 0  # those of which all labels are right
+
+    @property
+    def accuracy(self) -> Estimate | None:
+        """How many sets are right; None if that is unknown."""
+        return Estimate(self.right / self.rows, exact_interval(self.right, self.rows), self.rows) if self.rows else None
+
+    def confidence(self, product: Floats) -> Floats:
+        """Return how probable it is that all labels are right, given the product of their confidences."""
+        return product if self.calibrator is None else self.calibrator.apply(_both(product), WHOLE)[:, 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        parts = {"calibrator": self.calibrator, "certificate": self.certificate}
+        return {**self._asdict(), **{name: part and part.to_dict() for name, part in parts.items()}}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "WholeSets":
+        """Return what `to_dict` wrote."""
+        known, promised = values["calibrator"], values["certificate"]
+        parts = known and calibrator_from_dict(known), promised and Certificate.from_dict(promised)
+        return cls(*parts, values["rows"], values["right"])
+
+
+class SetResult(NamedTuple):
+    """The whole sets of labels of some texts."""
+
+    model: WholeSets
+    confidence: Sequence[float | None]  # how probable it is that all labels of a text are right
+    decisions: Sequence[str | None]  # None without a promise
+
+    @classmethod
+    def of(cls, model: WholeSets, parts: Sequence[Sequence[Outcome]]) -> "SetResult":
+        """Return confidence and decision for texts, given the outcomes of every label."""
+        given = np.array([[one.confidence for one in part] for part in parts], dtype=np.float64)  # None becomes nan
+        sure, certificate = model.confidence(given.prod(axis=0)), model.certificate
+        known = [None if np.isnan(one) else float(one) for one in sure]
+        if certificate is None:
+            return cls(model, known, [None] * len(known))
+        unlike = [any((one.reason or "").startswith(UNLIKE_GOLD) for one in row) for row in zip(*parts, strict=True)]
+        accepted = certificate.accepts(sure, np.zeros(len(sure), dtype=CODE), WHOLE) & ~np.array(unlike, dtype=np.bool_)
+        model = model._replace(certificate=certificate.with_coverage(accepted))
+        return cls(model, known, np.where(accepted, "accept", "review").tolist())
+
+    @property
+    def counts(self) -> Counts:
+        """How many sets are accepted."""
+        return Counts(rows=len(self.decisions), decisions=Counter(one for one in self.decisions if one))
+
+
+def whole_rows(trials: Sequence[Trial | None]) -> tuple[list[str], Judged]:
+    """Return the rows, drawn at random, with gold for every label, and the product of the confidences of all labels."""
+    usable = ({*compress(one.ids, one.ids if one.at_random is None else one.at_random)} for one in trials if one)
+    ids = sorted(set.intersection(*usable)) if None not in trials else []
+    product, right = np.ones(len(ids)), np.ones(len(ids), dtype=np.bool_)
+    for trial in (one for one in trials if one and ids):
+        part = trial.judged.take(np.array(positions_of(ids, trial.ids, "item")))
+        product, right = product * part.confidence, right & part.right
+    return ids, Judged(product, np.zeros(len(ids), dtype=CODE), right)
+
+
+def fit_whole_sets(judged: Judged, promise: Promise | None, spent: float = 0.0, refused: str = "") -> WholeSets:
+    """Return what gold rows say about whole sets; `spent` and `refused` are those of `Learning`."""
+    rows, wrong, scores = len(judged.right), (~judged.right).astype(CODE), _both(judged.confidence)
+    few = FEW if rows < MIN_ROWS_TO_CALIBRATE else ""
+    found = WholeSets() if few else WholeSets(fit_calibrator(scores, wrong, WHOLE), None, rows, int(judged.right.sum()))
+    if promise is None:
+        return found
+    if why := refused or few or (USED_UP if spent >= promise.delta else ""):
+        return found._replace(certificate=no_promise(promise, rows, why))
+    sure = calibrated_out_of_fold(scores, wrong, stratified_folds(wrong, FOLDS, 0), WHOLE)[:, 0]
+    return found._replace(certificate=certify(judged._replace(confidence=sure), WHOLE, promise, spent))
+
+
+def _both(product: Floats) -> Floats:
+    return np.stack([product, 1 - product], axis=1)
