@@ -1,6 +1,7 @@
 """`pcs serve`: labels over HTTP."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,13 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given
     given["saving"] = options.take(Saving, given)
     how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
     places = book.parts if book else {"": folder}
-    services = {name: Service(place, how, options.say, refit_every) for name, place in places.items()}
+    say = partial(click.echo, err=True) if mcp else options.say  # an assistant reads standard output
+    services = {name: Service(place, how, say, refit_every) for name, place in places.items()}
     for one in services.values():
         one.check()
     limits = options.take(Limits, given)
     if mcp:
+        need_web("pcs serve --mcp", "mcp")
         from pcs_annotator.faces.serve.mcp import serve_mcp
 
         asyncio.run(serve_mcp(services, limits, book))
