@@ -95,9 +95,8 @@ def test_a_plan_foresees_it(tmp_path: Path) -> None:
     assert "voice can do nothing with 92 % of the texts (92 % German, 8 % English)" in planned.languages.warning
 
 
-def test_a_plan_without_names_offers_only_what_works(tmp_path: Path) -> None:
+def test_a_plan_without_names_warns_of_nothing(tmp_path: Path) -> None:
     planned = plan(request_for(tmp_path, GERMAN[:100]))
-    assert [option for option in planned.alternatives if "voice" in option] == []
     assert planned.languages is not None
     assert planned.languages.warning == ""
 

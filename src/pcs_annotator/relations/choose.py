@@ -197,7 +197,7 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         name = next((prefix + name for prefix in prefixes if prefix + name in known), name)
     if name not in known and (found := _NUMBERED.fullmatch(name)):
         return _numbered(found[1], int(found[2]))
-    if name not in known and name.isidentifier() and not relations.removed(name):
+    if name not in known and name.isidentifier():
         raise UnknownNameError(
             f"{relations.unknown(name)}; a function is not kept in a run folder: pass it again, load_run(folder, "
             "relations=[…])"
