@@ -13,7 +13,7 @@ import pytest
 from pcs_annotator import NOT_ASKED
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.relations.languages import languages_of
+from pcs_annotator.relations.limits import languages_of
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
@@ -164,7 +164,7 @@ def test_a_plan_shows_what_else_could_be_asked(server: StubProcess, request_of: 
     assert planned.plan.calls == 30
     assert calls == {
         "--relations original": 6,
-        "--relations original,voice,double-negation,synonym": 24,
+        "--relations original,case,frame,typo": 24,
         WITH: 12,
         "--answers hard": 30,
     }

@@ -25,7 +25,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import Query, ShownVote
 from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people
