@@ -17,8 +17,7 @@ CRON = """
 ## From cron
 
 ```sh
-cd /srv/news && pcs label new.csv --run runs/news --no-wait --budget-per-day 5 --log-format json \\
-  --metrics-file /var/lib/node_exporter/pcs.prom > pcs.out 2>> pcs.log
+cd /srv/news && pcs label new.csv --run runs/news --no-wait --budget-per-day 5 > pcs.out 2>> pcs.log
 case $? in
   0 | 1) ;;   # done; 1: some texts have no label
   3 | 130) ;; # the budget is spent, or it was stopped: the next time it goes on, and nothing is paid for twice

@@ -18,7 +18,6 @@ import click
 import pytest
 
 import pcs_annotator
-from pcs_annotator.base.removed import _INSTEAD
 from pcs_annotator.faces.cli.main import main, pcs
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.relations import try_relation
@@ -195,10 +194,9 @@ def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], 
 
 
 def texts_for_people() -> Iterator[str]:
-    """Yield the pages, and every string of the package, without those that name what was removed."""
+    """Yield the pages, and every string of the package."""
     yield from (page.read_text(encoding="utf-8") for page in PAGES)
-    yield from _INSTEAD.values()
-    sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if path.name != "removed.py")
+    sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     for node in (node for source in sources if "pcs " in source for node in ast.walk(ast.parse(source))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

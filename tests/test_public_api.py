@@ -97,12 +97,6 @@ def test_unknown_attribute_is_refused_like_that_of_any_module() -> None:
         pcs_annotator.nonsense  # noqa: B018  # looking is what is tested
 
 
-def test_a_former_name_still_works_and_says_what_it_is_called_now() -> None:
-    with pytest.warns(DeprecationWarning, match="RelationOptions"):
-        former = pcs_annotator.Choosing
-    assert former is pcs_annotator.RelationOptions
-
-
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import json, sys, pcs_annotator; dir(pcs_annotator); "

@@ -126,14 +126,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 if is_mixed():
     warnings.warn(CLASH, stacklevel=2)
 
-# Names from the previous release; they will be removed in the next one.
-_FORMER = {"Choosing": "RelationOptions"}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _FORMER:
-        warnings.warn(f"{name} is now called {_FORMER[name]}", DeprecationWarning, stacklevel=2)
-        return __getattr__(_FORMER[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -443,12 +443,6 @@ def test_a_pickled_pcs_predicts_the_same_without_the_dataset_and_without_asking_
     assert again.weights.to_dict() == pcs.weights.to_dict()
 
 
-@pytest.mark.parametrize("name", ["save", "load"])
-def test_save_and_load_name_what_to_use_instead(name: str) -> None:
-    with pytest.raises(AttributeError, match=rf"PCS\.{name} was removed: pickle"):
-        getattr(PCS, name)
-
-
 def test_without_a_dataset_all_votes_count_the_same() -> None:
     pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:typo|rule:frame"])
     with pytest.warns(PcsWarning, match="all votes count the same"):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request
 
 KEY = "sk-test-0123456789abcdef"
 T = TypeVar("T")
@@ -92,14 +92,14 @@ def question(
     text: str = "Nice!",
     *,
     system: str | None = "Label it.",
-    sampling: Sampling | None = None,
+    max_tokens: int | None = None,
     constraint: Constraint | None = None,
     logprobs: int = 0,
 ) -> Request:
     """A request."""
     head = (Message("system", system),) if system is not None else ()
     messages = (*head, Message("user", text))
-    return Request(messages=messages, sampling=sampling or Sampling(), constraint=constraint, logprobs=logprobs)
+    return Request(messages=messages, max_tokens=max_tokens, constraint=constraint, logprobs=logprobs)
 
 
 async def ask_once(model: ChatModel, request: Request | None = None) -> Reply:

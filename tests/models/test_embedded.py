@@ -16,7 +16,7 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
-from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request
 from pcs_annotator.models import sharing
 from pcs_annotator.models.local import models as embedded
 from pcs_annotator.models.local.models import EmbeddedModel, open_embedded
@@ -129,30 +129,11 @@ def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tupl
     assert model._key not in sharing._shared
 
 
-def test_with_a_temperature_labels_are_random_and_a_seed_repeats_them(
-    tiny_model: tuple[EmbeddedModel, list[str]],
-) -> None:
-    model, _ = tiny_model
-
-    async def go() -> list[str]:
-        requests = [
-            question(constraint=Constraint(choices=["new", "old"]), sampling=Sampling(temperature=50.0, seed=seed))
-            for seed in (*range(20), *range(20))
-        ]
-        replies = await ask_all(model, requests)
-        await model.close()
-        return [reply.text for reply in replies]
-
-    drawn = run(go())
-    assert drawn[:20] == drawn[20:]
-    assert set(drawn) == {"new", "old"}
-
-
 def test_free_text_is_generated(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
     model, _ = tiny_model
 
     async def go() -> Reply:
-        reply = await model.ask(question("text", sampling=Sampling(max_tokens=5)))
+        reply = await model.ask(question("text", max_tokens=5))
         await model.close()
         return reply
 
@@ -216,7 +197,7 @@ def test_a_text_that_is_too_long_to_rewrite_does_not_affect_the_others(
     tiny_model: tuple[EmbeddedModel, list[str]],
 ) -> None:
     model, _ = tiny_model
-    requests = [question(text, sampling=Sampling(max_tokens=2)) for text in ("word " * 3000, *"abc")]
+    requests = [question(text, max_tokens=2) for text in ("word " * 3000, *"abc")]
 
     async def go() -> list[object]:
         found = await asyncio.gather(*(model.ask(request) for request in requests), return_exceptions=True)
@@ -312,14 +293,12 @@ def test_votes_are_graded(tmp_path: Path) -> None:
 @needs_weights
 @pytest.mark.usefixtures("kept")
 def test_free_text_is_repeatable_and_stops_at_the_limit() -> None:
-    request = question("Name a colour.", system=None, sampling=Sampling(temperature=0.0, max_tokens=3), logprobs=5)
+    request = question("Name a colour.", system=None, max_tokens=3, logprobs=5)
     model = opened("smollm2")
     first, second = run(model.ask(request)), run(model.ask(request))
     assert first.text == second.text != ""
     assert (first.finish, first.usage.output_tokens) == ("length", 3)
     assert first.logprobs is None
-    drawn = question("Name a colour.", sampling=Sampling(temperature=1.5, top_p=0.9, max_tokens=3, seed=7))
-    assert run(model.ask(drawn)).text == run(model.ask(drawn)).text
 
 
 @needs_weights

@@ -62,11 +62,6 @@ def test_a_function_becomes_a_model() -> None:
     assert resolve_model(len).name == "function:builtins.len"
 
 
-def test_a_provider_that_was_removed_is_named_with_the_remedy() -> None:
-    with pytest.raises(ConfigError, match=r"'llama' was removed: start llama-server"):
-        resolve_model("llama:model.gguf", {})
-
-
 @pytest.mark.parametrize("spec", ["my-model", "nobody:model", "", "model.gguf", "folder/model.gguf"])
 def test_an_unknown_name_is_refused_with_the_known_forms(spec: str) -> None:
     with pytest.raises(ConfigError, match=r"groq.*http://"):

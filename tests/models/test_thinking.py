@@ -10,13 +10,13 @@ from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
-from pcs_annotator.core.chat import THINKING_TOKENS, ChatModel, Reply, Sampling, Usage
+from pcs_annotator.core.chat import THINKING_TOKENS, ChatModel, Reply, Usage
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.thinking import has_thought, notice_thinking, with_room
 from tests.models.stub import Answer, Stub, completion, question, run, serving
 
 LIMIT = 20
-SHORT = question(sampling=Sampling(max_tokens=LIMIT))
+SHORT = question(max_tokens=LIMIT)
 
 
 def thinking(sign: dict[str, Any]) -> Answer:
@@ -114,7 +114,7 @@ def test_models_that_are_known_to_think_have_room_from_the_first_call_on(name: s
 def test_requests_without_a_limit_stay_without() -> None:
     assert with_room(question(), THINKING_TOKENS) == question()
     assert with_room(SHORT, 0) is SHORT
-    assert with_room(SHORT, 5).sampling == Sampling(max_tokens=LIMIT + 5)
+    assert with_room(SHORT, 5).max_tokens == LIMIT + 5
 
 
 @pytest.mark.parametrize("usage", [None, 3, {}, {"completion_tokens_details": None}])

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import AccessDenied, ServerTrouble, Unanswerable
-from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling, TokenPosition
+from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, TokenPosition
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 
@@ -42,29 +42,18 @@ def test_reply_has_text_usage_finish_and_latency() -> None:
     assert stub.seen[0].body == {
         "model": "llama-3.1-8b-instant",
         "messages": [{"role": "system", "content": "Label it."}, {"role": "user", "content": "Nice!"}],
+        "temperature": 0.0,
     }
-
-
-def test_sampling_settings_are_sent() -> None:
-    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=8, seed=3)
-    _, stub = exchange("groq:x", question(sampling=sampling))
-    sent = {key: value for key, value in stub.seen[0].body.items() if key not in ("model", "messages")}
-    assert sent == {"temperature": 0.5, "top_p": 0.9, "max_tokens": 8, "seed": 3}
 
 
 @pytest.mark.parametrize(
     ("spec", "sent", "not_sent"),
     [
-        ("openai:gpt-4o-mini", {"max_tokens": 8, "temperature": 0.0, "seed": 1}, {"max_completion_tokens"}),
-        (
-            "openai:gpt-5-mini",
-            {"max_completion_tokens": 8 + 4096, "seed": 1},
-            {"max_tokens", "temperature", "logprobs"},
-        ),
-        ("openai:o3-mini", {"max_completion_tokens": 8 + 4096}, {"max_tokens", "temperature", "top_p"}),
+        ("openai:gpt-4o-mini", {"max_tokens": 8, "temperature": 0.0}, {"max_completion_tokens"}),
+        ("openai:gpt-5-mini", {"max_completion_tokens": 8 + 4096}, {"max_tokens", "temperature", "logprobs"}),
+        ("openai:o3-mini", {"max_completion_tokens": 8 + 4096}, {"max_tokens", "temperature"}),
         ("openai:gpt-5-chat-latest", {"max_tokens": 8, "temperature": 0.0}, {"max_completion_tokens"}),
-        ("mistral:mistral-small-latest", {"random_seed": 1}, {"seed", "logprobs"}),
-        ("gemini:gemini-2.5-flash", {"max_tokens": 8}, {"seed"}),
+        ("mistral:mistral-small-latest", {"max_tokens": 8}, {"logprobs"}),
         ("vllm:mine", {"logprobs": True, "top_logprobs": 7}, set()),
         ("together:mine", {"logprobs": 7}, {"top_logprobs"}),
         ("fireworks:mine", {"logprobs": True, "top_logprobs": 5}, set()),
@@ -72,8 +61,7 @@ def test_sampling_settings_are_sent() -> None:
     ],
 )
 def test_each_host_gets_the_settings_it_accepts(spec: str, sent: dict[str, Any], not_sent: set[str]) -> None:
-    sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=8, seed=1)
-    _, stub = exchange(spec, question(sampling=sampling, logprobs=7))
+    _, stub = exchange(spec, question(max_tokens=8, logprobs=7))
     body = stub.seen[0].body
     assert body.items() >= sent.items()
     assert not not_sent & set(body)
@@ -209,7 +197,7 @@ def test_a_setting_that_the_model_refuses_is_not_sent_again(parameter: str, sent
     async def go() -> Stub:
         async with serving(picky) as stub:
             model = resolve_model("openai:brand-new", stub.opens("openai"))
-            asked = question(sampling=Sampling(temperature=0.0, max_tokens=5))
+            asked = question(max_tokens=5)
             with pytest.raises(ServerTrouble, match=f"openai:brand-new .*{parameter}"):
                 await model.ask(asked)
             await ask_once(model, asked)

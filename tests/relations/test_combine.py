@@ -87,21 +87,6 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
         choose_relations(specs, options)
 
 
-@pytest.mark.parametrize(
-    "name", ["cleft", "rule:cleft", "attribution", "rule:attribution", "number-format", "llm:back-translation"]
-)
-@pytest.mark.parametrize("spec", ["{}", "case+{}", "{}|case"])
-@pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL])
-def test_a_removed_relation_is_refused_with_one_to_use_instead(name: str, spec: str, options: RelationOptions) -> None:
-    with pytest.raises(UnknownNameError, match=f"'{name}' was removed: use '[a-z]+' or '[a-z]+' instead"):
-        choose_relations([spec.format(name)], options)
-
-
-def test_ones_own_relation_may_have_the_name_of_a_removed_one() -> None:
-    mine = PromptedRelation("cleft", "Put the subject first.")
-    assert find_relation("cleft", RelationOptions(rewriter=True, own={"cleft": mine})) is mine
-
-
 def test_the_paper_s_three_and_the_others_are_known() -> None:
     known = {relation.name for relation in known_relations({"polite": POLITE})}
     by_model = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register")

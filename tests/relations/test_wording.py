@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator import RelationOptions, Task
-from pcs_annotator.base.errors import ConfigError, UnknownNameError
+from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations
@@ -31,8 +31,3 @@ def test_the_user_s_own_come_first() -> None:
     assert FEELING.instruction in asked("wording:3", task)
     with pytest.raises(ConfigError, match="'wording:6': there are only 5 wordings, 2 of your own and 3 built in"):
         asked("wording:6", task)
-
-
-def test_the_wording_of_a_model_was_removed() -> None:
-    with pytest.raises(UnknownNameError, match=r"llm:wording.*was removed.*'wording'"):
-        asked("llm:wording", FEELING)

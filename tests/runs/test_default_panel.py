@@ -12,12 +12,10 @@ import pytest
 
 from pcs_annotator import NOT_ASKED
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.bill import Plan
-from pcs_annotator.relations.limits import languages_of
 from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.verbs.plan import RunPlan, plan
+from pcs_annotator.verbs.plan import plan
 from pcs_annotator.verbs.run import run
 from tests.stub import Behaviour, StubProcess, stub_process
 
@@ -86,58 +84,59 @@ def server() -> Iterator[StubProcess]:
         yield stub
 
 
-def test_a_server_that_gives_log_probabilities_is_asked_twice(
+def test_a_server_that_may_give_labels_only_is_asked_in_several_ways(
+    server: StubProcess, request_of: Callable[..., RunRequest]
+) -> None:
+    announced: list[DefaultPanel] = []
+    request = replace(request_of(f"{server.url}#m"), announce=announced.append)
+    planned = plan(request)
+    assert (planned.plan.calls, planned.panel and planned.panel.relations) == (30, HARD)
+    result = run(request)
+    assert (result.votes.relations, result.tally.calls) == (HARD, 30)
+    assert announced[0].reasons == (
+        f"{server.url}#m may give labels only, so the question is put in 5 ways: {', '.join(HARD)}; "
+        "with --answers graded, 2 graded questions: original, order",
+    )
+
+
+def test_graded_answers_say_that_the_server_gives_log_probabilities(
     server: StubProcess, request_of: Callable[..., RunRequest]
 ) -> None:
     server.reset()
-    announced: list[DefaultPanel] = []
-    request = replace(request_of(f"{server.url}#m"), announce=announced.append)
-    result = run(request)
+    result = run(request_of(f"{server.url}#m", answers="graded"))
     assert result.votes.relations == GRADED
     assert result.votes.grades is not None
     assert not np.isnan(result.votes.grades).any()
-    assert (result.tally.calls, result.tally.from_ledger, server.stats().requests) == (12, 0, 12)
-    assert announced[0].graded
+    assert (result.tally.calls, server.stats().requests) == (12, 12)
 
 
-WITH = "with log-probabilities"
-
-
-def test_without_log_probabilities_the_question_is_put_in_several_ways(request_of: Callable[..., RunRequest]) -> None:
-    with stub_process(Behaviour(logprobs="ignored")) as stub:
-        planned = plan(request_of(f"{stub.url}#m"))
-        assert planned.panel is not None
-        assert planned.panel.relations == GRADED
-        assert planned.panel.reasons == (
-            f"only its first answer will tell whether {stub.url}#m gives log-probabilities: if so, it is asked "
-            "2 graded questions: original, order; if not, the question is put in 5 ways: " + ", ".join(HARD),
-        )
-        assert (planned.plan.calls, planned.alternatives[WITH].calls) == (30, 12)  # at most
-        with pytest.warns(UserWarning, match="no log-probabilities"):
-            result = run(request_of(f"{stub.url}#m"))
-        assert result.votes.relations == HARD
-        assert result.votes.grades is None
-        planned = plan(request_of(f"{stub.url}#m"))  # the ledger remembers
-        assert planned.panel is not None
-        assert planned.panel.relations == HARD
-        assert WITH not in planned.alternatives
+def test_the_ledger_remembers_which_models_give_log_probabilities(
+    server: StubProcess, request_of: Callable[..., RunRequest], tmp_path: Path
+) -> None:
+    shared = {"ledger": str(tmp_path / "shared.db")}
+    run(request_of(f"{server.url}#m", answers="graded", **shared))
+    again = replace(request_of(f"{server.url}#m", **shared), folder=tmp_path / "another")
+    planned = plan(again)
+    assert planned.panel is not None
+    assert planned.panel.relations == GRADED
 
 
 @pytest.mark.parametrize(
-    ("model", "environment", "unsure"),
+    ("model", "environment", "relations"),
     [
-        ("openai:gpt-4o-mini", {}, False),
-        ("openai:gpt-4o-mini", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, True),
-        ("anthropic:claude-3-5-haiku-latest", {}, False),
-        ("openrouter:meta-llama/llama-3.1-8b-instruct", {}, True),
-        ("embedded:smollm2", {}, False),
+        ("openai:gpt-4o-mini", {}, GRADED),
+        ("openai:gpt-4o-mini", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, HARD),
+        ("anthropic:claude-3-5-haiku-latest", {}, HARD),
+        ("openrouter:meta-llama/llama-3.1-8b-instruct", {}, HARD),
+        ("embedded:smollm2", {}, GRADED),
     ],
 )
-def test_a_plan_needs_no_key_and_shows_both_cases_where_only_an_answer_can_tell(
-    model: str, environment: dict[str, str], unsure: bool, request_of: Callable[..., RunRequest]
+def test_a_plan_needs_no_key(
+    model: str, environment: dict[str, str], relations: tuple[str, ...], request_of: Callable[..., RunRequest]
 ) -> None:
     planned = plan(replace(request_of(model), environment=environment))
-    assert (WITH in planned.alternatives) is unsure
+    assert planned.panel is not None
+    assert planned.panel.relations == relations
     if not model.startswith("embedded"):
         with pytest.raises(ConfigError, match="needs a key"):
             run(replace(request_of(model), environment=environment))
@@ -146,29 +145,11 @@ def test_a_plan_needs_no_key_and_shows_both_cases_where_only_an_answer_can_tell(
 def test_each_model_of_a_mixed_panel_has_its_own_questions(
     server: StubProcess, request_of: Callable[..., RunRequest]
 ) -> None:
-    votes = run(request_of(f"{server.url}#m", "scripted:hash")).votes
+    with pytest.warns(UserWarning, match="no log-probabilities can be had from scripted:hash"):
+        votes = run(request_of(f"{server.url}#m", "scripted:hash", answers="graded")).votes
     assert votes.relations == HARD
     asked = (votes.codes != NOT_ASKED).any(axis=(0, 3))
     assert asked.tolist() == [[True, True, False, False, False], [True] * 5]
-
-
-def test_plans_do_not_share_what_one_of_them_adds() -> None:
-    planned = RunPlan(Plan(rows=0, models=()), (), languages_of([]))
-    with pytest.raises(TypeError):
-        planned.alternatives["--answers hard"] = planned.plan  # type: ignore[index]  # that is what is tested
-
-
-def test_a_plan_shows_what_else_could_be_asked(server: StubProcess, request_of: Callable[..., RunRequest]) -> None:
-    planned = plan(request_of(f"{server.url}#m"))
-    calls = {option: other.calls for option, other in planned.alternatives.items()}
-    assert planned.plan.calls == 30
-    assert calls == {
-        "--relations original": 6,
-        "--relations original,case,frame,typo": 24,
-        WITH: 12,
-        "--answers hard": 30,
-    }
-    assert plan(request_of(f"{server.url}#m", answers="hard")).plan.calls == 30
 
 
 def test_relations_that_are_named_are_not_questioned(

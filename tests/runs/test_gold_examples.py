@@ -205,7 +205,7 @@ def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: Copying
     assert not server.asked
 
 
-def test_a_plan_counts_the_examples_and_offers_the_relation(tmp_path: Path) -> None:
+def test_a_plan_counts_the_examples(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data.csv", 50)
 
     def planned(**given: Any) -> Any:
@@ -218,16 +218,6 @@ def test_a_plan_counts_the_examples_and_offers_the_relation(tmp_path: Path) -> N
         "",
         "Examples in each prompt: the 8 of 50 that are most like its text, never the text itself.",
     )
-    offered = planned().alternatives["--relations original,examples"]
-    assert offered.calls == 120
-    assert plain.plan.models[0].input_tokens < offered.models[0].input_tokens
-    assert "--relations original,examples" not in planned(examples="gold").alternatives
-    assert "--relations original,examples" not in planned(models=["embedded:smollm2"], answers="hard").alternatives
-    write_data(data, 49)
-    assert "--relations original,examples" not in planned().alternatives
-    text = "id,text,gold\n" + "".join(f"{row},Goal {row},sport\n" for row in range(60))
-    data.write_text(text, encoding="utf-8")
-    assert "--relations original,examples" not in planned(labels=LABELS).alternatives
 
 
 class Blind(ScriptedModel):

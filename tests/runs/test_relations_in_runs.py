@@ -69,9 +69,3 @@ def test_wordings_come_from_the_settings(data: Path, requests: list[Request]) ->
     Path("pcs.toml").write_text('[task]\nwordings = ["", "x"]\n', encoding="utf-8")
     with pytest.raises(ConfigError, match="wordings: number 1 is ''"):
         run(data, "there", config="pcs.toml", **how)
-
-
-def test_a_setting_that_was_removed_names_its_replacement(data: Path) -> None:
-    Path("pcs.toml").write_text('[task]\nwritten_wording = "Is the post good or bad?"\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"written_wording.*was removed: write it into wordings"):
-        run(data, "here", config="pcs.toml", models=["scripted:hash"])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import PcsWarning, RunResult
+from pcs_annotator import RunResult
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError
 from pcs_annotator.judging.promising.certificate import Certificate
@@ -55,22 +55,6 @@ def test_a_run_opens_as_it_was_left(folder: Path) -> None:
     assert decisions_of(opened) == {"accept", "review"}
     assert opened.to_label is None
     assert opened.dataset.gold == fitted.dataset.gold
-
-
-def test_a_run_with_a_removed_calibration_and_optimiser_opens_and_is_learned_again(folder: Path) -> None:
-    model, start = read_json(folder / "model.json"), read_json(folder / "run.json")
-    model["calibrator"] = {"method": "isotonic", "labels": ["good", "bad"], "curves": [[[0.1, 0.2]], [[0.1, 0.2]]]}
-    gone = {"calibration": "isotonic", "optimiser": "least-squares"}
-    model["learn"] |= gone
-    start["config"]["learn"] |= gone
-    write_json(folder / "model.json", model)
-    write_json(folder / "run.json", start)
-    with pytest.warns(PcsWarning, match="cannot read the calibration 'isotonic'") as caught:
-        opened = open_run(folder)
-    assert any("learned again for this command alone" in str(one.message) for one in caught)
-    assert read_json(folder / "model.json") == model  # reading changes nothing
-    assert opened.learned.model.calibrator is not None
-    assert opened.learned.model.calibrator.method == "softmax"
 
 
 def test_a_fit_waits_for_the_run_that_changes_its_folder(folder: Path) -> None:

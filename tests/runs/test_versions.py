@@ -104,7 +104,7 @@ def test_the_commands(folder: Path) -> None:
     listed = CliRunner().invoke(pcs, ["versions", str(folder)])
     assert listed.exit_code == 0
     assert "in use" in listed.output
-    used = CliRunner().invoke(pcs, ["use", str(folder), "1", "--json"])
+    used = CliRunner().invoke(pcs, ["versions", str(folder), "--use", "1", "--json"])
     assert used.exit_code == 0, used.output
     assert json.loads(used.output)["version"] == 1
     found = json.loads(CliRunner().invoke(pcs, ["versions", str(folder), "--json"]).output)["versions"]

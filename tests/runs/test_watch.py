@@ -18,10 +18,11 @@ import pytest
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.errors import ConfigError, Interrupted, LedgerError, TableError
+from pcs_annotator.base.errors import Interrupted, LedgerError, TableError
+from pcs_annotator.faces.serve.metrics import METRICS, metric_lines
 from pcs_annotator.runs import watch
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.watch import METRICS, Watch, metric_lines, read_status, status_lines
+from pcs_annotator.runs.watch import Watch, read_status, status_lines
 from pcs_annotator.tables.files import write_json
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+')
@@ -104,7 +105,7 @@ def test_a_full_disk_is_not_an_error_and_the_next_write_tells(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "replace", fail_for_a_while)
     full.set()
-    with Watch(RunFolder(tmp_path), "run", tally, metrics=str(tmp_path / "pcs.prom")) as one:
+    with Watch(RunFolder(tmp_path), "run", tally) as one:
         one.begin()
         time.sleep(0.05)
         assert not (tmp_path / "status.json").exists()
@@ -180,37 +181,12 @@ def test_metrics_are_in_the_format_of_prometheus(tmp_path: Path) -> None:
     tally, tracker = counted()
     one = Watch(RunFolder(tmp_path), "run", tally)
     one.follow(tally, tracker)
-    lines = metric_lines(one.figures(), (("run", 'a "b"\\\n'),))
+    lines = metric_lines(one.figures())
     samples = [line for line in lines if not line.startswith("#")]
     assert [line for line in samples if not SAMPLE.fullmatch(line)] == []
-    assert 'pcs_retries_total{run="a \\"b\\"\\\\\\n",cause="rate limit"} 3' in samples
-    assert 'pcs_budget_left{run="a \\"b\\"\\\\\\n",limit="max_calls"} 40' in samples
+    assert 'pcs_retries_total{cause="rate limit"} 3' in samples
+    assert 'pcs_budget_left{limit="max_calls"} 40' in samples
     assert [line.split()[2] for line in lines if line.startswith("# TYPE")] == list(METRICS)
-
-
-def test_the_metrics_file_is_replaced_whole_and_its_temporary_name_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved: list[tuple[Path, Path]] = []
-    replace = os.replace
-
-    def noted(*paths: Path) -> None:
-        moved.append((paths[0], paths[1]))
-        replace(*paths)
-
-    monkeypatch.setattr(os, "replace", noted)
-    with Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / "pcs.prom")) as one:
-        one.begin()
-    (temporary,) = {paths[0] for paths in moved if paths[1].name == "pcs.prom"}
-    assert temporary.suffix != ".prom"
-    assert temporary.parent == tmp_path
-    assert f'pcs_state{{run="{tmp_path.name}",command="run",state="finished"}} 1' in (tmp_path / "pcs.prom").read_text()
-
-
-@pytest.mark.parametrize("place", ["", "missing/pcs.prom"])
-def test_a_metrics_file_that_cannot_be_written_is_said_at_once(tmp_path: Path, place: str) -> None:
-    with pytest.raises(ConfigError, match="--metrics-file"):
-        Watch(RunFolder(tmp_path), "run", Tally(), metrics=str(tmp_path / place))
 
 
 def test_the_dashboard_asks_only_for_metrics_that_we_write() -> None:

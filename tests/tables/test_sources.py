@@ -133,12 +133,6 @@ def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str)
         read_source(f"fakenewsnet:{articles}", Columns())
 
 
-@pytest.mark.parametrize(("spec", "remedy"), [("hf:a/b", "hf://datasets"), ("sentiment:x.csv", "--gold-column")])
-def test_a_source_that_was_removed_is_named_with_the_remedy(spec: str, remedy: str) -> None:
-    with pytest.raises(TableError, match=f"^{spec.partition(':')[0]}: was removed: .*{remedy}"):
-        read_source(spec, Columns())
-
-
 def test_a_good_dataset_gives_no_warning(tables: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

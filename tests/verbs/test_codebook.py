@@ -186,12 +186,8 @@ def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(capsys: pytest.
 
 def test_a_plan_shows_the_price_of_one_call_and_of_several(capsys: pytest.CaptureFixture[str]) -> None:
     write("data.csv", range(20), gold=10)
-    joint = json.loads(shown(["plan", "data.csv", "--json"], capsys))
-    assert joint["calls"] == 80
-    assert joint["alternatives"]["--separately"]["calls"] == 160
-    alone = json.loads(shown(["plan", "data.csv", "--separately", "--json"], capsys))
-    assert alone["calls"] == 160
-    assert alone["alternatives"]["without --separately"]["calls"] == 80
+    for option, calls in (([], 80), (["--separately"], 160)):
+        assert json.loads(shown(["plan", "data.csv", "--json", *option], capsys))["calls"] == calls
 
 
 def test_plan_and_methods_say_what_prompts_about_several_variables_showed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,12 +80,10 @@ def test_a_limit_on_tokens_and_one_in_dollars_are_for_all_variables(
     assert 8_800 < tokens <= 9_000  # of about 17,000; a call has about 95
 
 
-def test_rewrites_and_a_trial_count_for_the_limit_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rewrites_count_for_the_limit_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     rewritten = ["--relations", "original,llm:voice", "--rewriter", "coder:good@90", "-o", "runs/rewritten"]
     assert calls(found(capsys, *rewritten, "--max-calls", "50", code=3)) == 50
     assert {bill.purpose for bill in paid_bills("runs/rewritten/ledger.db")} == {"label", "rewrite"}
-    found(capsys, "--trial", "5", "--max-calls", "30", "-o", "runs/tried", code=3)
-    assert paid("runs/tried") == 30
 
 
 def test_new_texts_have_one_limit_for_all_variables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,13 +99,11 @@ def paid(folder: str = "runs/data") -> int:
 
 def test_fresh_asks_all_variables_again_once_and_keeps_the_old_ledger(capsys: pytest.CaptureFixture[str]) -> None:
     assert calls(found(capsys, "--fresh")) == 80  # also where nothing was asked yet
-    again = found(capsys, "--fresh", "--trial", "5", "--max-calls", "60", code=3)
+    again = found(capsys, "--fresh", "--max-calls", "60", code=3)
     (kept,) = Path("runs/data").glob("ledger-*.db")
     assert sum(bill.calls for bill in paid_bills(kept)) == 80
-    assert calls(again) == 10  # the trial made 50
-    assert calls(found(capsys, "--trial", "5")) == 60  # goes on with the new answers
-    said = json.loads(shown(["run", "data.csv", "--json", "--fresh", "--trial", "4"], capsys))
-    assert "on 4 texts asked both ways (40 calls)" in said["trial"]  # also tries again
+    assert calls(again) == 60
+    assert calls(found(capsys)) == 20  # goes on with the new answers
     assert main(["run", "data.csv", "--fresh", "--ledger", "mine.db"]) == 2
     assert "leave one of --fresh and --ledger out" in capsys.readouterr().err
 

@@ -10,7 +10,6 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.judging.evaluation.scored import Splitting
-from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from tests.builders import simulated_votes
@@ -35,27 +34,6 @@ def run_with(made: Path, folder: Path, spec: str, name: str, **relations: object
     renamed = [{**vote, "relation": vote["relation"].replace("frame", name)} for vote in votes]
     write_table(pa.Table.from_pylist(renamed), folder / "votes.parquet")
     return folder
-
-
-@pytest.mark.parametrize("spec", ["cleft", "rule:attribution", "cleft+frame"])
-def test_a_run_with_a_relation_that_was_removed_is_still_evaluated(spec: str, made: Path, tmp_path: Path) -> None:
-    folder = run_with(made, tmp_path / "run", spec, spec)
-    request = EvaluateRequest(source=folder, methods=["lr", "uniform"], splitting=Splitting(folds=2, resamples=5))
-    found = evaluate_source(request)
-    assert found.votes.relations == ("original", spec)
-    assert [method.calls and method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
-
-
-def test_a_removed_rule_before_a_model_leaves_a_relation_that_a_model_wrote(made: Path, tmp_path: Path) -> None:
-    name = "rule:cleft/llm:voice"
-    folder = run_with(made, tmp_path / "run", "rule:cleft|llm:voice", name, rewriter="scripted:hash")
-    assert RecordedVotes.read(folder).rewritten == {name}
-
-
-def test_a_users_relation_may_have_the_name_of_a_removed_one(made: Path, tmp_path: Path) -> None:
-    own = {"cleft": {"prompt": "Rewrite it: {text}", "expects": {}}}
-    folder = run_with(made, tmp_path / "run", "cleft", "cleft", rewriter="scripted:hash", own=own)
-    assert RecordedVotes.read(folder).rewritten == {"cleft"}
 
 
 def test_copies_of_a_text_are_evaluated_once(tmp_path: Path) -> None:

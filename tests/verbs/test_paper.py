@@ -268,18 +268,6 @@ def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
     assert paper.methods in text
 
 
-def test_a_workbook_was_removed_and_a_table_takes_its_place(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for asked in (["-o", str(tmp_path / "table.XLSX")], ["--format", "xlsx"]):
-        assert main(["paper", str(made), *asked]) == 2
-        assert "xlsx was removed: write .csv" in " ".join(capsys.readouterr().err.casefold().split())
-    out = tmp_path / "table.csv"
-    assert main(["paper", str(made), "-o", str(out)]) == 0
-    assert out.read_text(encoding="utf-8").startswith("quantity,")
-    assert main(["paper", str(made), "-o", str(out)]) == 2  # it exists
-
-
 def test_a_word_document_has_every_table_and_the_paragraph(made: Path, tmp_path: Path, paper: Paper) -> None:
     out = tmp_path / "paper.docx"
     assert main(["paper", str(made), "-o", str(out)]) == 0

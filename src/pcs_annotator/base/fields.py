@@ -11,7 +11,6 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.base.removed import removed
 
 LARGEST = 1e100
 TABLES = {"tables": True}  # metadata of a field that has tables of its own in `pcs.toml`
@@ -88,8 +87,6 @@ class Setting(NamedTuple):
         """Return what is wrong with a value; None if it is fine."""
         if value is None and self.optional:
             return None
-        if gone := removed(self.key, value):
-            return Problem(f"{value!r} {gone}")
         if found := _type_problem(self.kind, value):
             return found
         bounds = {

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Generic, TypeVar
 
 from pcs_annotator.base.errors import UnknownNameError, warn_user
-from pcs_annotator.base.removed import removed
 
 _PACKAGE = "pcs_annotator."
 
@@ -80,14 +79,8 @@ class Registry(Generic[T]):
         self.check(name)
         return self._factories[name]()
 
-    def removed(self, name: str) -> str:
-        """Return what to use instead of a name that an earlier version had, bare or with a prefix; empty for others."""
-        return removed(self.kind, name) or removed(self.kind, name.partition(":")[2])
-
     def unknown(self, name: str) -> str:
         """Return that nothing is called like this, and what is."""
-        if gone := self.removed(name):
-            return f"{self.kind} {name!r} {gone}"
         bare = (known.partition(":")[2] for known in self._factories)
         close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +66,3 @@ class Plan:
         """The maximum total cost; None when a price is unknown."""
         prices = [model.usd for model in self.models]
         return None if None in prices else sum(price or 0.0 for price in prices)
-
-
-class WayToAsk(NamedTuple):
-    """One way to make the calls of a job."""
-
-    name: str  # what it is called
-    calls: int  # number of calls
-    usd: float | None  # the most that they can cost; None if a price is unknown
-    waves: int  # number of waves of batches; 0 for live calls
-    hours: float  # how long it takes: about, if live; at most, in batches

@@ -1,4 +1,4 @@
-"""The interface to a model: a `Request` with messages in, a `Reply` out.
+"""The interface to a model: a `Request` with messages in, a `Reply` out; models answer at temperature 0.
 
 Every model implements `ChatModel`; `sendable` cleans a text before it is sent.
 """
@@ -39,16 +39,6 @@ class QuestionParts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How the model samples its answer; None leaves a setting to the server."""
-
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
     """The form that the answer must have, for models that can enforce one."""
 
@@ -61,7 +51,7 @@ class Request:
     """One question to a model."""
 
     messages: tuple[Message, ...]  # the conversation so far
-    sampling: Sampling = field(default_factory=Sampling)  # how to sample the answer
+    max_tokens: int | None = None  # maximum length of the answer; None leaves it to the server
     constraint: Constraint | None = None  # the form of the answer; None for any
     logprobs: int = 0  # how many alternatives of each answer token to give with their log-probabilities; 0 for none
     # what the messages were made from, if they ask for a label. They do not count for a ledger entry's key

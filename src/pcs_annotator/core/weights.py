@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.display import brief, html_table
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Floats, Integers, frozen
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
@@ -231,36 +232,23 @@ class Weights:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back."""
-        evidence = self.evidence and {
-            "labels": list(self.evidence.labels),
-            "log_prior": self.evidence.log_prior.tolist(),
-            "log_likelihood": self.evidence.log_likelihood.tolist(),
-            "reads": self.evidence.reads,
-        }
-        diagnostics = asdict(self.diagnostics)
-        diagnostics["flags"] = [flag._asdict() for flag in self.diagnostics.flags]
         return {
             "by_annotator": self.by_annotator,
             "by_relation": self.by_relation,
-            "evidence": evidence,
-            "diagnostics": diagnostics,
+            "evidence": to_plain(self.evidence),
+            "diagnostics": to_plain(self.diagnostics),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Weights:
         """Return the weights that `to_dict` wrote."""
-        evidence = values["evidence"]
-        diagnostics = dict(values["diagnostics"])
-        diagnostics["flags"] = tuple(Flag(**flag) for flag in diagnostics["flags"])
-        for axis in ("annotator_intervals", "relation_intervals"):
-            diagnostics[axis] = {name: Interval(*ends) for name, ends in diagnostics[axis].items()}
         return cls(
             annotators=list(values["by_annotator"]),
             relations=list(values["by_relation"]),
             annotator_weights=np.array(list(values["by_annotator"].values())),
             relation_weights=np.array(list(values["by_relation"].values())),
-            evidence=evidence and Evidence(**evidence),
-            diagnostics=Diagnostics(**diagnostics),
+            evidence=values["evidence"] and from_plain(Evidence, values["evidence"]),
+            diagnostics=from_plain(Diagnostics, values["diagnostics"]),
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import ConfigError, warn_user
-from pcs_annotator.base.removed import RemovedMethod
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
@@ -186,8 +185,6 @@ class PCS:
             await self.afit()
         known = self._known()
         return await classic.score_texts(self._panel(known.task), given, known.weights)
-
-    save, load = RemovedMethod(), RemovedMethod()
 
     def _known(self) -> LearnedTask:
         if self._learned is None:

@@ -13,7 +13,7 @@ from pcs_annotator.core.arrays import Array, Floats, values_of
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcomes
-from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.faces.outputs import Outputs, is_matrix
@@ -265,7 +265,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _usual_panel(self, task: Task, text: str) -> DefaultPanel:
         annotators = _listed(self.annotators, "annotators")
         support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
-        return support.panel(Item(id="0", text=text))
+        return support.panel()
 
 
 def _listed(given: object, name: str) -> list[Any]:

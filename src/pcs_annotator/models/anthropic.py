@@ -24,8 +24,8 @@ FINISHES: dict[object, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "filter",
 }
-# Models up to 4.6 accept sampling settings and think only on request; later ones refuse the settings.
-TAKES_SAMPLING = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:-\d{8}|-latest)?$)")
+# Models up to 4.6 accept a temperature and think only on request; later ones refuse it.
+TAKES_TEMPERATURE = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:-\d{8}|-latest)?$)")
 
 
 class AnthropicModel(HttpModel):
@@ -36,8 +36,8 @@ class AnthropicModel(HttpModel):
 
     def __init__(self, place: CallSite) -> None:
         super().__init__(place, f"{place.url}/v1/messages", {"anthropic-version": VERSION, "x-api-key": place.secret})
-        self._takes_sampling = TAKES_SAMPLING.match(place.model) is not None
-        self.thinking_tokens = 0 if self._takes_sampling else THINKING_TOKENS
+        self._takes_temperature = TAKES_TEMPERATURE.match(place.model) is not None
+        self.thinking_tokens = 0 if self._takes_temperature else THINKING_TOKENS
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
@@ -50,20 +50,16 @@ class AnthropicModel(HttpModel):
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
-        sampling = request.sampling
-        limit = sampling.max_tokens or MAX_TOKENS
         payload: dict[str, Any] = {
             "model": self._place.model,
-            "max_tokens": limit + self.thinking_tokens,
+            "max_tokens": (request.max_tokens or MAX_TOKENS) + self.thinking_tokens,
             "messages": as_dicts([message for message in request.messages if message.role != "system"]),
         }
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")
         if system:
             payload["system"] = system
-        if self._takes_sampling and sampling.temperature is not None:
-            payload["temperature"] = min(sampling.temperature, 1.0)
-        elif self._takes_sampling and sampling.top_p is not None:  # the API accepts one of the two, not both
-            payload["top_p"] = sampling.top_p
+        if self._takes_temperature:
+            payload["temperature"] = 0.0
         return payload
 
     def read(self, request: Request, answer: HttpReply) -> Reply:

@@ -36,7 +36,6 @@ class Host:
     raw_logprobs: bool = False
     counts_logprobs: bool = False  # whether `logprobs` is that number, as in the older protocol, instead of `true`
     logprobs_vary: bool = False  # whether only an answer tells if a model gives log-probabilities
-    seed_field: str = "seed"  # the name of the seed setting; "" if there is none
 
     @property
     def key_variables(self) -> tuple[str, ...]:
@@ -62,12 +61,12 @@ HOSTS = (
         structured_models=r"openai/gpt-oss|moonshotai/kimi-k2|meta-llama/llama-4",
     ),
     Host("huggingface", "https://router.huggingface.co/v1", _HUGGING_FACE_KEYS, top_logprobs=5, logprobs_vary=True),
-    Host("mistral", "https://api.mistral.ai/v1", structure="json_schema", seed_field="random_seed"),
+    Host("mistral", "https://api.mistral.ai/v1", structure="json_schema"),
     Host("together", "https://api.together.xyz/v1", top_logprobs=20, counts_logprobs=True),
     Host("fireworks", "https://api.fireworks.ai/inference/v1", structure="json_schema", top_logprobs=5),
     Host("openrouter", "https://openrouter.ai/api/v1", top_logprobs=20, logprobs_vary=True),
-    Host("deepseek", "https://api.deepseek.com/v1", top_logprobs=20, seed_field=""),
-    Host("gemini", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), structure="json_schema", seed_field=""),
+    Host("deepseek", "https://api.deepseek.com/v1", top_logprobs=20),
+    Host("gemini", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), structure="json_schema"),
     Host(
         "ollama",
         "http://localhost:11434/v1",

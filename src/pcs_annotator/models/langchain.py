@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
-from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling, sendable
+from pcs_annotator.core.chat import ChatModel, Reply, Request, sendable
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
 from pcs_annotator.models.own import OwnModel
@@ -16,13 +16,8 @@ from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, usage_of
 
 INSTALL = "pip install 'perceived-confidence[langchain]'"
 ROLES = {"system": "system", "user": "human", "assistant": "ai"}
-# Names of our settings as fields of LangChain's model classes.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "temperature": ("temperature",),
-    "top_p": ("top_p",),
-    "max_tokens": ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens"),
-    "seed": ("seed", "random_seed"),
-}
+# How LangChain's model classes call the limit of an answer.
+LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens")
 # HTTP status by class name, for exceptions of vendors' clients that carry none.
 STATUS_BY_NAME = {
     "AuthenticationError": 401,
@@ -38,8 +33,8 @@ STATUS_BY_NAME = {
 class LangChainModel(OwnModel):
     """A LangChain chat model, called through `ainvoke`.
 
-    Sampling settings are set on a copy of the object, and only those that it has a field for: passing them with every
-    call fails for integrations whose client does not know them. The object's other settings stay as they are. One that
+    Temperature and limit are set on a copy of the object, if it has fields for them: passing them with every call fails
+    for integrations whose client does not know them. The object's other settings stay as they are. One that
     was opened by its name is known by that name alone, others also by a digest of their settings.
     """
 
@@ -49,7 +44,7 @@ class LangChainModel(OwnModel):
         self.context_tokens = context_of(self.name)
         self._model = model
         self.thinking_tokens = usual_room(self.name)
-        self._tuned: dict[Sampling, Any] = {}
+        self._tuned: dict[int | None, Any] = {}
         self._place = CallSite(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
 
     async def ask(self, request: Request) -> Reply:
@@ -57,14 +52,13 @@ class LangChainModel(OwnModel):
         return await ask_with_room(self, partial(self._ask, request))
 
     async def _ask(self, request: Request) -> Reply:
-        sampling = with_room(request, self.thinking_tokens).sampling
-        model = self._tuned.get(sampling)
-        if model is None:
-            model = self._tuned[sampling] = _tune(self._model, sampling)
+        limit = with_room(request, self.thinking_tokens).max_tokens
+        if limit not in self._tuned:
+            self._tuned[limit] = _tune(self._model, limit)
         turns = [(ROLES[message.role], sendable(message.content)) for message in request.messages]
         started = perf_counter()
         try:
-            message = await model.ainvoke(turns)
+            message = await self._tuned[limit].ainvoke(turns)
         except ModelError:
             raise
         except Exception as error:
@@ -119,16 +113,14 @@ def _name(model: Any) -> str:
     return f"langchain:{type(inner).__name__}"
 
 
-def _tune(model: Any, sampling: Sampling) -> Any:
-    known = getattr(type(model), "model_fields", None)
-    if not isinstance(known, Mapping):
+def _tune(model: Any, limit: int | None) -> Any:
+    fields = getattr(type(model), "model_fields", None)
+    if not isinstance(fields, Mapping):
         return model
-    update: dict[str, object] = {}
-    for setting, names in FIELDS.items():
-        value = getattr(sampling, setting)
-        field = next((name for name in names if name in known), None)
-        if value is not None and field is not None:
-            update[field] = value
+    update: dict[str, float] = {"temperature": 0.0} if "temperature" in fields else {}
+    limit_field = next((name for name in LIMITS if name in fields), None)
+    if limit is not None and limit_field is not None:
+        update[limit_field] = limit
     return model.model_copy(update=update) if update else model
 
 

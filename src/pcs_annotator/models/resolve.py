@@ -75,8 +75,6 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
         if not model.strip():
             raise ConfigError(f"{spec!r} names no model: write {prefix}:model")
         return providers.create(prefix).open(model.strip(), environment)
-    if gone := providers.removed(prefix):
-        raise ConfigError(f"model provider {prefix!r} {gone}")
     guessed = provider_of(spec)
     if guessed is not None:
         return providers.create(guessed).open(spec, environment)

@@ -49,10 +49,8 @@ def notice_thinking(model: Thinker, reply: Reply) -> bool:
 
 def with_room(request: Request, tokens: int) -> Request:
     """Return a request with this much more room for the answer, unless it has no limit."""
-    limit = request.sampling.max_tokens
-    if limit is None or not tokens:
-        return request
-    return replace(request, sampling=replace(request.sampling, max_tokens=limit + tokens))
+    limit = request.max_tokens
+    return request if limit is None or not tokens else replace(request, max_tokens=limit + tokens)
 
 
 def has_thought(message: Mapping[str, Any], usage: object = None) -> bool:

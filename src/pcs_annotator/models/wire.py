@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
-from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Finish, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Finish, Message, Reply, Request, Usage
 from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
@@ -17,7 +17,7 @@ from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url,
 from pcs_annotator.models.logprobs import read_logprobs
 from pcs_annotator.models.provider import opens
 from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
-from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room, with_room
+from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
 
 FINISHES: dict[object, Finish] = {
     "stop": "stop",
@@ -29,7 +29,7 @@ FINISHES: dict[object, Finish] = {
     "content_filter": "filter",
 }
 ANSWER = "answer"
-ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
+ADJUSTABLE = frozenset({"temperature", "max_tokens"})
 # Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
 LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
 TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|range|<=|≤", re.I)
@@ -70,7 +70,7 @@ class WireModel(HttpModel):
         self.may_not_grade = host.logprobs_vary or place.url != host.base_url
         # added to the limit of every request; 0 until a reply shows thinking
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
-        self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
+        self._left_out: set[str] = {"temperature"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
 
     @property
@@ -111,10 +111,10 @@ class WireModel(HttpModel):
         payload: dict[str, Any] = {
             "model": self._place.model,
             "messages": as_dicts(request.messages),
-            **sampling_fields(
-                with_room(request, self.thinking_tokens).sampling, self._limit_field, self._host.seed_field
-            ),
+            "temperature": 0.0,
         }
+        if request.max_tokens is not None:
+            payload[self._limit_field] = request.max_tokens + self.thinking_tokens
         alternatives = min(request.logprobs, self._top_logprobs)
         if request.logprobs and request.constraint is not None and self._host.raw_logprobs:
             alternatives = self._top_logprobs
@@ -234,17 +234,6 @@ def _loads(raw: bytes) -> Any:
 def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
     """Return a conversation as the usual list of dicts."""
     return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def sampling_fields(sampling: Sampling, limit: str = "max_tokens", seed: str = "seed") -> dict[str, float]:
-    """Return the settings that are given, under the names that a server has for the limit and the seed."""
-    given = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        limit: sampling.max_tokens,
-        seed: sampling.seed,
-    }
-    return {name: value for name, value in given.items() if name and value is not None}
 
 
 def _text_of(message: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pcs_annotator.base.concurrency import off_loop
-from pcs_annotator.core.chat import Message, Request, Sampling
+from pcs_annotator.core.chat import Message, Request
 from pcs_annotator.core.variant import CheckResult, Expectation, Variant
 from pcs_annotator.relations.base import AskRewriter, Context, MadeOf, Relation
 from pcs_annotator.relations.check_names import names
@@ -56,7 +56,7 @@ async def check_rewrite(rewrite: Rewrite, ask_judge: AskRewriter | None = None) 
         return verdicts
     texts = f"The first text:\n{fenced(rewrite.source)}\n\nThe second text:\n{fenced(rewrite.text)}"
     messages = (Message("system", JUDGE_PROMPT), Message("user", texts))
-    reply = await ask_judge(Request(messages=messages, sampling=Sampling(temperature=0.0, max_tokens=60)))
+    reply = await ask_judge(Request(messages=messages, max_tokens=60))
     verdict = read_judgement(reply.text)
     return verdicts if verdict is None else (*verdicts, verdict)
 

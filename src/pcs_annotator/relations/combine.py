@@ -170,7 +170,7 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         name = next((full for full in (f"llm:{name}", f"rule:{name}") if full in names), name)
     if name not in names and (numbered := _NUMBERED.fullmatch(name)):
         return _numbered(numbered[1], int(numbered[2]))
-    if name not in names and name.isidentifier() and not relations.removed(name):
+    if name not in names and name.isidentifier():
         raise UnknownNameError(
             f"{relations.unknown(name)}; a function is not kept in a run folder: pass it again, load_run(folder, "
             "relations=[…])"

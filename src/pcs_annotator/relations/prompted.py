@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import ClassVar
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
+from pcs_annotator.core.chat import Message, Reply, Request, sendable
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations import rewrite_in_reply as cleaning
 from pcs_annotator.relations import windows
@@ -67,8 +67,8 @@ class PromptedRelation:
         """Return the rewrite of one window."""
         known = known_language(text) if self.keeps_language else ""
         language = "" if known == "en" else NAMES.get(known, "")
-        sampling = Sampling(temperature=0.0, max_tokens=room_for(text, self.expects))
-        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), sampling=sampling))
+        room = room_for(text, self.expects)
+        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), max_tokens=room))
         new = self._read(reply, text)
         same = isinstance(new, str) and new.split() == text.split()
         return Refused(cleaning.CHANGED_NOTHING, fails=False) if same else new

@@ -12,7 +12,6 @@ from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
-from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.combine import find_relation
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.resolve_config import relation_options_of
@@ -79,16 +78,15 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
 def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:
     """Return the relations of a run, by their names in its votes, whose variants a model wrote.
 
-    Relations that were removed since then were made by rules, so an old run is read without them. A folder knows a
-    user's functions and objects by name alone: with a rewriter they may have called it, without one they cannot.
+    A folder knows a user's functions and objects by name alone: with a rewriter they may have called it, without one
+    they cannot.
     """
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
 
     def written(spec: str) -> bool:
         parts = (part.strip() for part in spec.replace("|", "+").split("+"))
-        known = (part for part in parts if part in options.own or not relations.removed(part))
         try:
-            return any("rewriter" in find_relation(part, options).needs for part in known)
+            return any("rewriter" in find_relation(part, options).needs for part in parts)
         except UnknownNameError:
             return options.rewriter
 

@@ -408,5 +408,5 @@ def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
     try:
         with expecting(path, REFIT):
             return Model.from_dict(values)
-    except MismatchError as error:  # such as a calibration that was removed
+    except MismatchError as error:
         raise TableError(f"{path}: {error}") from error

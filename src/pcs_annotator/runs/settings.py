@@ -103,7 +103,6 @@ class AskSettings(SettingsSection):
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
         together: Ask about all variables of a codebook in one call; otherwise, at a higher price, in one for each.
-        trial: First ask about so many texts of a codebook in both ways, and go on together unless a variable loses.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; default: 64.
         executor: Where calls are made: live from this machine (local), in batches at half the price that take up to a
@@ -128,7 +127,6 @@ class AskSettings(SettingsSection):
     answers: Literal["auto", "graded", "hard"] = setting("auto", "--answers")
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     together: bool = setting(True, "--separately", off="Ask about each variable of a codebook in a call of its own.")
-    trial: int = setting(0, "--trial N", least=0)
     draws: int = setting(1, "--draws N", least=1, most=1000)
     concurrency: int | None = setting(None, "--concurrency N", least=1, most=100_000)
     executor: Literal["local", "batch", "ray"] = setting("local", "--executor")
@@ -255,7 +253,6 @@ class CommandSettings:
         replace: Keep what is in the way under a dated name, and start anew.
         fresh: Ask everything again, and pay again; the old ledger is kept.
         wait: While another process uses the ledger, wait for it (default), or else stop.
-        metrics_file: Write what is counted there every second, in the format of Prometheus (node_exporter's textfile).
     """
 
     limit: int | None = setting(None, "--limit N", least=1)
@@ -265,7 +262,6 @@ class CommandSettings:
     replace: bool = setting(False, "--replace")
     fresh: bool = setting(False, "--fresh")
     wait: bool = setting(True, "--no-wait", off="Stop if another process uses the ledger.")
-    metrics_file: str = setting("", "--metrics-file PATH")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

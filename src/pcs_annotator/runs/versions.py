@@ -145,7 +145,7 @@ def left_unused(folder: RunFolder) -> str:
     why = f" ({now['why_not']})" if now.get("why_not") else ""
     return (
         f"version {last} promises less than version {in_use}, which stays in use: it would accept "
-        f"{' instead of '.join(shares)} of the rows{why}; pcs use {folder.path} {last} puts it in use"
+        f"{' instead of '.join(shares)} of the rows{why}; pcs versions {folder.path} --use {last} puts it in use"
     )
 
 

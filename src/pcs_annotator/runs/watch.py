@@ -1,4 +1,4 @@
-"""What a command counts while it works: for `pcs status` a file in the run folder, for Prometheus lines of text."""
+"""What a command counts while it works: for `pcs status` a file in the run folder."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import platform
 import threading
 from asyncio import CancelledError
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +15,7 @@ from typing import Any, Self
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, describe, how_far
-from pcs_annotator.base.errors import ConfigError, Interrupted, PcsError, TableError
-from pcs_annotator.base.json_lines import now
+from pcs_annotator.base.errors import Interrupted, PcsError, TableError
 from pcs_annotator.runs.ask import Follow
 from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
@@ -27,10 +26,9 @@ SILENT_SECONDS = 60.0  # a process that has not written for so long may be gone
 REMEDY = "the next command in this folder writes it again"
 ENDS = {
     "interrupted": "interrupted: all answers are kept, and the same command resumes",
-    "died": "died: its process is gone without a word; all answers are kept, and the same command resumes",
+    "died": "died: the process ended unexpectedly; all answers are kept, and the same command resumes",
     "silent": "silent: its process may hang, or be gone with its machine",
 }
-Labels = tuple[tuple[str, str], ...]
 
 
 class Watch:
@@ -40,14 +38,10 @@ class Watch:
     may use one run.
     """
 
-    def __init__(
-        self, folder: RunFolder, command: str, tally: Tally, metrics: str = "", port: int | None = None
-    ) -> None:
-        path, self._metrics = folder.status, Path(metrics).absolute() if metrics else None
-        if self._metrics is not None and (self._metrics.is_dir() or not self._metrics.parent.is_dir()):
-            raise ConfigError(f"--metrics-file {metrics}: name a file in a folder that exists")
+    def __init__(self, folder: RunFolder, command: str, tally: Tally, port: int | None = None) -> None:
+        path = folder.status
         self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
-        process = {"pid": os.getpid(), "host": platform.node(), "started": now()}
+        process = {"pid": os.getpid(), "host": platform.node(), "started": _now()}
         self._about = {"command": command, "run": folder.path.resolve().name, **process}
         self._first = self._tally = tally
         self._trackers: list[BudgetTracker] = []
@@ -94,10 +88,6 @@ class Watch:
         values = {"schema": SCHEMA, **self.figures(state), **({"error": error} if error else {})}
         with suppress(OSError):  # a full disk must not end what is paid for
             _replace(self._path, json.dumps(values, indent=2, ensure_ascii=False))
-        with suppress(OSError):
-            if self._metrics is not None:
-                labels = (("run", values["run"]), ("command", values["command"].partition(" ")[0]))
-                _replace(self._metrics, "\n".join([*metric_lines(values, labels), ""]))
 
     def figures(self, state: str = "running") -> dict[str, Any]:
         """Return what is counted so far."""
@@ -111,7 +101,7 @@ class Watch:
         return {
             "state": state,
             **self._about,
-            "updated": now(),
+            "updated": _now(),
             "progress": " · ".join([how_far(tally, left), *(describe(tally, one, seconds) for one in trackers[-1:])]),
             "seconds": round(seconds, 1),
             "seconds_left": left,
@@ -131,8 +121,12 @@ class Watch:
         }
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole; its temporary name must not end in `.prom`, because node_exporter reads all that do."""
+    """Write a file whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8")
@@ -175,47 +169,3 @@ def status_lines(values: Mapping[str, Any]) -> list[str]:
         f"  {' · '.join([values['progress'], *pace, *left])}",
         *([f"  {values['note']}"] if values.get("note") else []),
     ]
-
-
-METRICS = {
-    "pcs_rows_done": ("gauge", "Rows finished.", "rows"),
-    "pcs_rows_expected": ("gauge", "Rows in all.", "rows_expected"),
-    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", "rows_without_label"),
-    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", "rows_per_minute"),
-    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", "seconds_left"),
-    "pcs_calls_total": ("counter", "Calls to models that were paid for.", "calls"),
-    "pcs_tokens_total": ("counter", "Tokens in and out.", "tokens"),
-    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", "usd"),
-    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", "retries cause"),
-    "pcs_unanswered": ("gauge", "Questions without an answer, by reason.", "unanswered reason"),
-    "pcs_budget_left": ("gauge", "What is left of each limit.", "budget_left limit"),
-    "pcs_state": ("gauge", "1 for the state: running, or how it ended.", "state state"),
-    "pcs_updated_timestamp_seconds": ("gauge", "When these figures were taken.", "updated"),
-}
-"""Name → kind, help, and the figure; if that has several numbers, also what tells them apart."""
-
-
-def metric_lines(values: Mapping[str, Any], labels: Labels = ()) -> list[str]:
-    """Return figures in the text format of Prometheus; those that are unknown are left out."""
-    updated = datetime.fromisoformat(values["updated"]).timestamp()
-    values, lines = {**values, "updated": updated, "state": {values["state"]: 1}}, []
-    for name, (kind, about, figure) in METRICS.items():
-        key, _, apart = figure.partition(" ")
-        found = values[key] if apart else {"": values[key]}
-        samples = {(*labels, (apart, one)) if apart else labels: number for one, number in found.items()}
-        lines += family(name, kind, about, [pair for pair in samples.items() if pair[1] is not None])
-    return lines
-
-
-def family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
-    """Return a metric with its help and its samples."""
-    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-    return [*head, *(sample(name, labels, value) for labels, value in samples)]
-
-
-def sample(name: str, labels: Labels, value: float) -> str:
-    """Return a line with one number."""
-    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
-    number = f"{value:.12g}"
-    return f"{name}{{{inside}}} {number}" if labels else f"{name} {number}"

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.errors import TableError, warn_user
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.tables.arrow import pa
@@ -86,8 +85,6 @@ def is_public_set(spec: Path | str) -> bool:
     layout, colon, rest = str(spec).partition(":")
     if not colon or rest.startswith("//") or Path(spec).exists():  # `hf://datasets/…` is an address like others
         return False
-    if gone := removed("source", layout):
-        raise TableError(f"{layout}: {gone}")
     return layout == FAKENEWSNET
 
 

@@ -18,12 +18,11 @@ from pcs_annotator.runs.labelling.run_table import open_table, refuse_other_work
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import Config, Saving, TaskSettings
-from pcs_annotator.runs.trial import try_both
+from pcs_annotator.runs.settings import Saving, TaskSettings
 from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.page import write_index, write_report
 from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 from pcs_annotator.tables.table_writer import TableStyle
 from pcs_annotator.tables.tabular import as_arrow
@@ -41,7 +40,6 @@ class CodebookResult:
     results: Mapping[str, RunResult]  # part → its run; of a variable with any number of labels, `variable=label`
     labels: Path  # the table with all labels
     report: Path  # the page that leads to the report of every variable
-    trial: str = ""  # how variables are asked about, and why, if that was tried
     # variable with any number of labels → all labels of a text together
     sets: Mapping[str, SetResult] = field(default_factory=dict)
 
@@ -66,31 +64,14 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     if request.fresh and folder.ledger.exists():
         with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
             request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
-    trial = _tried(config, folder, requests, anew=request.fresh)
     folders = {part: place_of(part) for part in requests}
-    write_json(folder.codebook, {"folders": folders, **({"trial": trial} if trial.get("finished") else {})})
+    write_json(folder.codebook, {"folders": folders})
     results = {}
     for name, part in requests.items():
         announce(name)
-        asked = replace(part.config.ask, together=trial.get("together", config.ask.together))
-        results[name] = run(replace(part, config=replace(part.config, ask=asked)))
+        results[name] = run(part)
     tables.write_table(folder.items, table)
-    written = _written(folder, config.variables, results, safe=request.spreadsheet_safe)
-    return replace(written, trial=trial.get("said", ""))
-
-
-def _tried(config: Config, folder: RunFolder, parts: Mapping[str, RunRequest], *, anew: bool) -> dict[str, Any]:
-    """Return what a trial of both ways to ask found, perhaps earlier; empty if none is wanted."""
-    shared = {
-        name: one
-        for name, one in parts.items()
-        if not resolve_config.asked_alone(config.variables[name.partition("=")[0]])
-    }
-    of = [*config.ask.models, *shared]
-    if not (config.ask.trial and config.ask.together and len({name.partition("=")[0] for name in shared}) > 1):
-        return {}
-    before: dict[str, Any] = read_json(folder.codebook).get("trial", {}) if folder.codebook.exists() else {}
-    return before if before.get("of") == of and not anew else {"of": of, **try_both(shared, config.ask.trial)}
+    return _written(folder, config.variables, results, safe=request.spreadsheet_safe)
 
 
 def fit_codebook(

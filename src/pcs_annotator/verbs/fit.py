@@ -1,4 +1,4 @@
-"""`pcs fit` and `pcs use` in a run folder, and opening one: where the model changes, the report is written, too."""
+"""`pcs fit` and `pcs versions --use` in a run folder, and opening one; where the model changes, so does the report."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,18 +1,16 @@
 """`pcs label`: labels new texts with a fitted run, asking only the questions that the labels need."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pcs_annotator.asking.batches.waves import ways_to_label
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill, Plan, WayToAsk
+from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
@@ -91,7 +89,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
     tally = Tally()
-    watch = Watch(folder, f"label {request.data_name}", tally, request.metrics_file)
+    watch = Watch(folder, f"label {request.data_name}", tally)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
         recorded = Run.open(folder.path, request.config.ask.ledger)
         tally.rows_expected = texts.check()
@@ -137,7 +135,6 @@ class LabelPlan(NamedTuple):
     everything: Plan  # all questions
     frugal: Plan | None  # the expected cost with stopping early; None when nothing was learned to decide when to stop
     spending: Spending | None  # the share of questions that is expected
-    ways: Sequence[WayToAsk] = ()  # cost and time of asking live and in batches
 
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
@@ -146,12 +143,11 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     found = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
     options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
     fitted = open_fitted(recorded, options)
-    job, frugal, in_flight = fitted.job, fitted.frugal, fitted.settings.in_flight
+    job, frugal = fitted.job, fitted.frugal
     everything = ask.plan_job(job, found.sample.items, fitted.settings).for_rows(found.rows)
     if frugal is None:
-        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, in_flight))
-    fewer = _scaled(everything, job, frugal.spending)
-    return LabelPlan(everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, in_flight))
+        return LabelPlan(everything, None, None)
+    return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
 
 
 def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import PcsError
-from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request
 from pcs_annotator.models.catalog import context_of, known_models, price_of
 from pcs_annotator.models.local.models import TransformersModel
 from pcs_annotator.models.local.weights import ModelFiles, download, is_intact, pull, weights_of, weights_path
@@ -120,7 +120,7 @@ async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
 async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
     request = Request(
         messages=(Message("user", "Answer with the single word ready."),),
-        sampling=Sampling(temperature=0.0, max_tokens=8),
+        max_tokens=8,
         constraint=Constraint(choices=CHECK_WORDS) if model.can_constrain else None,
         logprobs=CHECK_ALTERNATIVES if model.can_grade else 0,
     )

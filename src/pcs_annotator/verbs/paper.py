@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import Resampling
 from pcs_annotator.judging.evaluation.figures import cell_of
@@ -68,8 +67,6 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
 def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
     if name is None and out is not None:
-        if gone := removed("name", out.suffix.lower().removeprefix(".")):
-            raise ConfigError(f"{out}: {out.suffix} {gone}")
         check_ending(out, tuple(ENDINGS))
     found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
     if found == "docx" and out is None:

@@ -67,7 +67,7 @@ def run(request: RunRequest) -> RunResult:
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(table.sample.items))
-    watch = Watch(folder, f"run {request.data_name}", tally, request.metrics_file)
+    watch = Watch(folder, f"run {request.data_name}", tally)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
         return _run(request, config, table, tally, watch, started)
 
@@ -84,7 +84,7 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     request, asking = replace(request, follow=watch.begin()), time.perf_counter()
-    config = _with_panel(request, config, dataset.items, tally)
+    config = _with_panel(request, config, dataset.items)
     votes = _asked(request, config, table, tally, replacing=replacing)
     parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
     recorded = Run(folder, config, **parts, gold_sample=config.learn.gold_sample)
@@ -145,14 +145,13 @@ def _check_models(request: RunRequest, config: Config) -> None:
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 
-def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tally: Tally) -> Config:
+def _with_panel(request: RunRequest, config: Config, items: Sequence[Item]) -> Config:
     """Return the settings with the questions to ask: those that the user named, that the run had, or the usual ones."""
     if config.relations.use:
         return config
     panel = request.recorded_panel(config)
     if panel is None:
-        first = next((item for item in items if item.text.strip()), items[0])
-        panel = request.support(config, items).panel(first, tally)
+        panel = request.support(config, items).panel()
     _LOG.info("questions: %s", "; ".join(panel.reasons))
     if request.announce is not None:
         request.announce(panel)

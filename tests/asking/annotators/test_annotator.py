@@ -7,11 +7,11 @@ import pytest
 
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators import grading
-from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, ELICITED_SAMPLING, Question
+from pcs_annotator.asking.annotators.annotator import ELICITED_TOKENS, USUAL_TOKENS, Question
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
 from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.base.errors import UnknownNameError
-from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, Sampling, TokenPosition
+from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, TokenPosition
 from pcs_annotator.core.votes import Vote
 
 NEWS = Task("Is it true?", ["Fake", "Real"])
@@ -66,17 +66,11 @@ def test_annotator_is_frozen() -> None:
         Annotator("a").name = "b"  # type: ignore[misc]  # this is what is tested
 
 
-def test_question_carries_the_fixed_sampling_and_the_style() -> None:
-    sampling = Sampling(temperature=0.7, max_tokens=9)
-    question = asked(Annotator("a", sampling=sampling, style="plain"), "A text.", Model())
+def test_question_carries_the_limit_and_the_style() -> None:
+    question = asked(Annotator("a", max_tokens=9, style="plain"), "A text.", Model())
 
-    assert question.request.sampling == sampling
+    assert question.request.max_tokens == 9
     assert [message.role for message in question.request.messages] == ["user"]
-
-
-def test_answers_are_repeatable_by_default() -> None:
-    assert asked(Annotator("a"), "A text.", Model()).request.sampling == DEFAULT_SAMPLING
-    assert DEFAULT_SAMPLING.temperature == 0
 
 
 def test_model_that_supports_it_is_constrained_to_the_labels_and_asked_without_tags() -> None:
@@ -103,7 +97,7 @@ def test_empty_text_is_a_silence_without_a_question(text: str) -> None:
 @pytest.mark.parametrize("policy", ["head", "tail", "head+tail"])
 @pytest.mark.parametrize("most", [None, 500])
 def test_long_text_is_cut_to_the_context_and_the_cut_is_counted(policy: CutPolicy, most: int | None) -> None:
-    annotator = Annotator("a", cut=policy, sampling=Sampling(max_tokens=most))
+    annotator = Annotator("a", cut=policy, max_tokens=most)
     question = asked(annotator, LONG, Model(context_tokens=2000))
 
     assert len(LONG) - 12 <= len(question.text) + question.cut <= len(LONG) + 12
@@ -168,12 +162,9 @@ def test_unknown_elicitation_is_refused_with_the_known_ones() -> None:
 
 
 def test_stating_probabilities_allows_more_tokens_by_default() -> None:
-    own = Sampling(max_tokens=99)
-
-    assert [Annotator("a", elicitation=kind).sampling for kind in ELICITED] == [ELICITED_SAMPLING] * 3
-    assert Annotator("a", elicitation="p-true").sampling == DEFAULT_SAMPLING
-    assert Annotator("a", elicitation="1s-top-2", sampling=own).sampling == own
-    assert (ELICITED_SAMPLING.max_tokens or 0) > (DEFAULT_SAMPLING.max_tokens or 0)
+    assert [Annotator("a", elicitation=kind).max_tokens for kind in ELICITED] == [ELICITED_TOKENS] * 3
+    assert Annotator("a", elicitation="p-true").max_tokens == USUAL_TOKENS < ELICITED_TOKENS
+    assert Annotator("a", elicitation="1s-top-2", max_tokens=99).max_tokens == 99
 
 
 @pytest.mark.parametrize("model", PLAIN_ONES)
@@ -212,20 +203,20 @@ def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, fi
     assert (following.text, following.cut) == (question.text, question.cut)
     for one in (question, following):
         sent = sum(estimate_tokens(message.content) for message in one.request.messages)
-        assert sent + (one.request.sampling.max_tokens or 0) <= 900
-    kept = following.request.sampling.max_tokens or 0
+        assert sent + (one.request.max_tokens or 0) <= 900
+    kept = following.request.max_tokens or 0
     assert kept == most if text == "A text." else 16 <= kept < most
 
 
 @pytest.mark.parametrize("most", [None, 4096])
 def test_answers_to_a_second_question_keep_their_limit(most: int | None) -> None:
-    annotator = Annotator("a", elicitation="p-true", sampling=Sampling(max_tokens=most))
+    annotator = Annotator("a", elicitation="p-true", max_tokens=most)
     for model in (Model(), Model(context_tokens=10_000)):
         question = asked(annotator, "A text.", model)
         following = annotator.parse_reply(question, [Reply(text="Fake")], model)
 
         assert isinstance(following, Question)
-        assert following.request.sampling.max_tokens == most
+        assert following.request.max_tokens == most
 
 
 def test_second_question_of_p_true_is_constrained_if_the_first_was() -> None:

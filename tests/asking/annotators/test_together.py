@@ -52,7 +52,7 @@ def test_all_variables_have_the_same_request_so_that_one_pays() -> None:
     assert "Name every label that applies" in said
     assert said.index("<tone>") < said.index("<frames>")
     assert tone.request.messages[-1].content.endswith("Answer with <tone>…</tone> <frames>…; …</frames>")
-    assert tone.request.sampling.max_tokens == 64 + 48
+    assert tone.request.max_tokens == 64 + 48
     assert (tone.request.logprobs, tone.request.constraint, tone.request.parts) == (0, None, None)
 
 

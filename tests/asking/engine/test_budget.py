@@ -25,7 +25,7 @@ from pcs_annotator.asking.ledger.admin import LedgerEntry
 from pcs_annotator.asking.ledger.ledger import Ledger, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import BudgetReached
-from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.models.resolve import resolve_model
 from tests.stub import Behaviour, stub_process
@@ -64,7 +64,7 @@ def test_an_unknown_price_is_recorded_and_not_counted_as_zero() -> None:
 def test_expected_tokens_include_thinking_and_answers_without_a_limit() -> None:
     key = {"OPENAI_API_KEY": "sk-test"}
     plain, thinking = resolve_model("openai:gpt-4o-mini", key), resolve_model("openai:o3-mini", key)
-    short = Request(messages=(Message("user", "Hello."),), sampling=Sampling(max_tokens=16))
+    short = Request(messages=(Message("user", "Hello."),), max_tokens=16)
     assert expected_tokens(plain, short).output == 16
     assert expected_tokens(thinking, short).output == 16 + THINKING_TOKENS
     assert expected_tokens(plain, Request(messages=short.messages)).output == UNLIMITED_ANSWER
@@ -170,7 +170,7 @@ def test_a_budget_is_used_and_hardly_passed_however_long_answers_may_be(max_toke
 
     def spend(usd: float, prices: dict[str, tuple[float, float]], url: str) -> tuple[float, Tally]:
         settings = CollectSettings(prices=prices, environment={}, in_flight=16, tally=Tally())
-        annotator = Annotator(url, sampling=Sampling(max_tokens=max_tokens))
+        annotator = Annotator(url, max_tokens=max_tokens)
         asyncio.run(collect(task, items, [annotator], ledger=ledger, budget_usd=usd, settings=settings))
         with Ledger(ledger) as opened:
             return LedgerSpending(opened, lambda *_: None).now().usd, settings.tally

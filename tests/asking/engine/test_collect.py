@@ -42,7 +42,7 @@ from pcs_annotator.base.errors import (
     ServerTrouble,
     TableError,
 )
-from pcs_annotator.core.chat import Request, Sampling
+from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
@@ -343,7 +343,7 @@ def test_a_budget_in_dollars_is_never_exceeded_and_the_rest_can_be_asked_later(t
         async with StubServer(Behaviour(latency_s=0.005)) as stub:
             url = f"{stub.url}#m"
             settings = CollectSettings(prices={url: (10.0, 10.0)}, environment={})
-            spec = [Annotator(url, sampling=Sampling(temperature=0.0, max_tokens=16))]
+            spec = [Annotator(url, max_tokens=16)]
             await collect(TASK, some_items(80), spec, ledger=tmp_path / "l.db", settings=settings, budget_usd=0.1)
             assert 0 < settings.tally.calls < 80
             spent_calls = settings.tally.calls

@@ -310,11 +310,11 @@ def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(tmp_path:
 
 def test_the_key_of_a_hard_question_is_that_of_earlier_versions() -> None:
     from pcs_annotator.asking.ledger.ledger import call_key
-    from pcs_annotator.core.chat import Constraint, Sampling
+    from pcs_annotator.core.chat import Constraint
 
     request = Request(
         messages=(Message("system", 'label "it"\n'), Message("user", "hé\ud800llo \\ 😀")),
-        sampling=Sampling(temperature=0.0, max_tokens=64),
+        max_tokens=64,
         constraint=Constraint(choices=("a", "b")),
     )
     assert call_key("m", request, 0).own.hex() == "0800d30a7dc92b9329a35c5c76345bbb"

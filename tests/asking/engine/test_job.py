@@ -10,7 +10,7 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.job import Job, job_digest, make_plan
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.chat import Reply, Sampling
+from pcs_annotator.core.chat import Reply
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.function import FunctionRelation
@@ -124,7 +124,7 @@ def digest_of(**changes: Any) -> str:
 
 
 def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampled = Annotator("scripted:hash", sampling=Sampling(temperature=1.0))
+    longer = Annotator("scripted:hash", max_tokens=100)
     digests = [
         digest_of(),
         digest_of(texts=["One", "Two "]),
@@ -133,7 +133,7 @@ def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch
         digest_of(models=["scripted:hash:2"]),
         digest_of(models=[Annotator("scripted:hash", version="2")]),
         digest_of(models=["scripted:hash", "scripted:hash/ling-1s"]),
-        digest_of(models=[sampled]),
+        digest_of(models=[longer]),
         digest_of(models=[Annotator("scripted:hash", cut="tail")]),
         digest_of(relations=["original", "case"]),
         digest_of(relations=["original", OWN, "case"]),

@@ -12,7 +12,7 @@ import pytest
 from pcs_annotator.asking.ledger.ledger import SCHEMA, Ledger, call_key, entry_of
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.base.errors import LedgerError
-from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
 
 NewLedger = Callable[[], LedgerAddress]
@@ -56,9 +56,7 @@ def test_many_keys_are_looked_up_in_one_go(new_ledger: NewLedger) -> None:
     "other",
     [
         request("hello "),
-        request(sampling=Sampling(temperature=0.5)),
-        request(sampling=Sampling(max_tokens=5)),
-        request(sampling=Sampling(seed=1)),
+        request(max_tokens=5),
         request(constraint=Constraint(choices=("a", "b"))),
         request(logprobs=5),
         Request(messages=(Message("user", "label it"), Message("user", "hello"))),
@@ -75,19 +73,20 @@ def test_model_and_draw_are_part_of_the_key_and_equal_questions_share_it() -> No
 
 KEYED = [
     request(),
-    request("é 😀 \ud800", sampling=Sampling(temperature=0.0, top_p=0.5, max_tokens=64, seed=3), logprobs=5),
+    request("é 😀 \ud800", max_tokens=64, logprobs=5),
     request(constraint=Constraint(choices=["a", "ü"])),
     request(constraint=Constraint(json_schema={"type": "object", "properties": {"ä": {}}})),
-    Request(messages=(Message("user", "alone"),), sampling=Sampling(temperature=0.5)),
+    Request(messages=(Message("user", "alone"),), max_tokens=5),
     Request(messages=tuple(Message("user", word) for word in ("asked", "answered", "asked again"))),
 ]
 
 
 @pytest.mark.parametrize("asked", KEYED)
 def test_keys_are_those_of_all_earlier_versions_so_that_old_ledgers_are_found(asked: Request) -> None:
-    sampling, form = asked.sampling, asked.constraint
-    how = [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed]
-    head = json.dumps(["m", 2, how, [list(form.choices), form.json_schema] if form else None])
+    form = asked.constraint
+    head = json.dumps(
+        ["m", 2, [0.0, None, asked.max_tokens, None], [list(form.choices), form.json_schema] if form else None]
+    )
     said = json.dumps([part for message in asked.messages for part in (message.role, message.content)])
     whole = f"{head[:-1]}, {'true' if asked.logprobs else 'false'}, {said[1:]}"
     assert call_key("m", asked, 2).own == hashlib.blake2b(whole.encode(), digest_size=16).digest()

@@ -165,7 +165,7 @@ def test_every_answer_has_at_most_15_lines_and_the_next_step(pcs: Command) -> No
         ("label", "data.csv", "--run", "run", "-o", "new.csv"),
         ("gold", "run"),
         ("estimate", "run"),
-        ("robust", "run"),
+        ("estimate", "run", "--robust"),
         ("evaluate", "run", "--methods", "lr,uniform,majority,zero-shot,logit,naive-bayes,spuq", *quick),
         ("compare", "run", ":optimiser=uniform"),
         ("relations", "value", "run", *quick),

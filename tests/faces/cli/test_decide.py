@@ -124,7 +124,6 @@ def test_a_promise_on_average_accepts_more(table: str, capsys: Captured) -> None
         (["--max-error", "1.5"], "'--max-error': 1.5 is not in the range"),
         (["--certainty", "1"], "'--certainty': 1.0 is not in the range"),
         (["--promise", "all-right"], "--promise"),
-        (["--audit", "3"], "--audit was removed: pcs review RUN draws accepted rows to check"),
     ],
 )
 def test_what_cannot_be_promised_is_one_sentence_and_code_2(
@@ -165,17 +164,6 @@ def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: C
     said = " ".join(capsys.readouterr().out.split())
     assert f"Confidence is rough: from {gold_rows} gold rows, ± {100 * found['confidence_margin']:.0f} points" in said
     assert "ECE calibrated" not in said
-
-
-@pytest.mark.parametrize(
-    ("option", "name", "instead"), [("--calibration", "isotonic", "softmax"), ("--optimiser", "least-squares", "lr")]
-)
-def test_a_removed_way_to_learn_is_refused_with_what_to_use_instead(
-    option: str, name: str, instead: str, table: str, capsys: Captured
-) -> None:
-    message = refused(["fit", table, option, name], capsys)
-    assert f"{name}" in message
-    assert f"was removed: use '{instead}' instead" in message
 
 
 def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, capsys: Captured) -> None:
@@ -268,19 +256,6 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert f"{100 * fewer['questions_spared'] / 360:.0f} % of the questions were spared" in text
     assert main(["label", "new.csv", "--run", run, "-q", "--replace"]) == 0
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("removed", "instead"), [(["--stop", "posterior"], "leave it out"), (["--level", "0.8"], "leave it out"),
-                             (["--prune"], "pcs relations value"), (["--design"], "pcs relations value")]
-)  # fmt: skip
-def test_a_removed_option_is_refused_with_what_to_use_instead(
-    removed: list[str], instead: str, run: str, capsys: Captured
-) -> None:
-    for command in (["label", "new.csv", "--run", run], ["plan", "new.csv", "--run", run]):
-        message = refused([*command, *removed], capsys)
-        assert removed[0] in message
-        assert instead in message
 
 
 def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(capsys: Captured) -> None:

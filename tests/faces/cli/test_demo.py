@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
-from pcs_annotator.faces.cli import ask
-from pcs_annotator.faces.cli.ask import LABELS, STYLES, run_tour, tour_shown
+from pcs_annotator.faces.cli import demo
+from pcs_annotator.faces.cli.demo import LABELS, STYLES, run_tour, tour_shown
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
@@ -78,7 +78,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
     for words in (tour.outcomes[0].label or "", "labels in reverse order", "PCS:", "pcs run your.csv", "report.html"):
         assert words in text
 
-    monkeypatch.setattr(ask, "run_tour", lambda out, progress: run_tour(out, progress=progress, limit=ROWS))
+    monkeypatch.setattr(demo, "run_tour", lambda out, progress: run_tour(out, progress=progress, limit=ROWS))
     assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["calls"], shown["rows"]) == (0, ROWS)

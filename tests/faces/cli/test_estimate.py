@@ -59,7 +59,7 @@ def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixt
 
 
 def test_other_choices_are_tried(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["robust", str(made), "--of", "good", "-o", str(tmp_path / "r.html")]) == 0
+    assert main(["estimate", str(made), "--robust", "--of", "good", "-o", str(tmp_path / "r.html")]) == 0
     assert "of 1 conclusion is the same under all 16 choices" in " ".join(capsys.readouterr().out.split())
-    assert main(["robust", str(made), "--of", "good", "--json"]) == 0
+    assert main(["estimate", str(made), "--robust", "--of", "good", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["quantities"][0]["name"] == "good"

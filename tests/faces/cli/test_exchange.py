@@ -71,8 +71,3 @@ def test_what_the_user_can_fix_is_said_in_a_sentence(
     both = ["--queue", "random", "--decision", "review"]
     assert main(["exchange", "export", str(folder), "label-studio", "-o", str(tmp_path / "x.json"), *both]) == 2
     assert "leave out one of --queue and --decision" in capsys.readouterr().err
-
-
-def test_argilla_is_refused_with_what_to_use_instead(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["exchange", "export", str(folder), "argilla", "-o", "records.json"]) == 2
-    assert "argilla was removed: use label-studio, or pcs review" in capsys.readouterr().err

@@ -134,12 +134,6 @@ def test_what_cannot_be_answered_is_one_clear_sentence(
     assert "Traceback" not in error
 
 
-def test_an_experiment_that_was_removed_names_the_command_for_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["experiment", "optimisers", write_votes(Path("votes.csv")), *QUICK]) == 2
-    error = " ".join(capsys.readouterr().err.split())
-    assert "optimisers was removed: pcs evaluate VOTES --methods lr,ga," in error
-
-
 def test_texts_are_asked_about_once_and_the_second_time_is_free(capsys: pytest.CaptureFixture[str]) -> None:
     texts = write_texts()
     first = shown(["experiment", "rq1", texts, *ASKING, *QUICK], capsys)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.faces.cli.ask import NEXT
+from pcs_annotator.faces.cli.demo import NEXT
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.web import server
 from pcs_annotator.reviewing.session import Review

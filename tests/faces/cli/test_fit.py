@@ -245,7 +245,6 @@ def test_the_model_of_another_table_is_kept_under_a_dated_name(
         (["evaluate", "votes.csv", "--out", "tables.xlsx"], r"tables\.xlsx .*name a folder"),
         (["evaluate", "votes.csv", "--out", "votes.csv"], r"votes\.csv is a file"),
         (["experiment", "rq1", "votes.csv", "--out", "tables.csv"], r"tables\.csv .*name a folder"),
-        (["ledger", "export", "ledger.db", "calls.csv"], r"was removed: sqlite3 -header -csv LEDGER"),
     ],
 )
 def test_outputs_that_would_be_something_else_are_refused(

@@ -65,15 +65,6 @@ def test_workbook_keeps_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert isinstance(scores, int | float)
 
 
-def test_workbooks_in_run_folders_are_refused_with_what_writes_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "data.csv", "--excel"]) == 2
-    assert "--excel was removed: pcs label DATA --run RUN -o labels.xlsx" in " ".join(capsys.readouterr().err.split())
-    assert main([*LABEL, "-o", "labels.csv", "--excel"]) == 2
-    assert "--excel was removed" in capsys.readouterr().err
-    assert main(["label", "data.csv", "--run", "runs/data", "-o", "twin.xlsx", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["calls"] == 0
-
-
 def test_parquet_has_numbers_as_numbers() -> None:
     assert main([*LABEL, "-o", "labels.parquet"]) == 0
     table = parquet.read_table("labels.parquet")

@@ -75,5 +75,3 @@ def test_a_damaged_ledger_is_refused_with_the_command_that_saves_it(
     assert main(["ledger", "size", str(ledger)]) == 2
     assert f"sqlite3 {ledger} .recover | sqlite3 saved.db" in capsys.readouterr().err
     assert ledger.read_bytes() == damaged
-    assert main(["ledger", "repair", str(ledger)]) == 2
-    assert "pcs ledger repair was removed: sqlite3 LEDGER .recover" in " ".join(capsys.readouterr().err.split())

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import csv
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.function import TextRule
 from tests.stub import Behaviour, stub_process
 
 SENTENCE = "The committee rejected 3 plans on Monday."
@@ -91,57 +86,12 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["relations", "try", "cleft", SENTENCE],
-        ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "--relations", "original,frame+cleft"],
-        ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "-c", "old.toml"],
-    ],
-)
-@pytest.mark.usefixtures("texts")
-def test_a_removed_relation_is_an_error_that_names_another(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("old.toml").write_text('[relations]\nuse = ["original", "cleft"]\n', encoding="utf-8")
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert "cleft' was removed" in error
-    assert "'frame'" in error
-
-
-def test_an_old_run_folder_with_removed_relations_still_opens(capsys: pytest.CaptureFixture[str]) -> None:
-    with open("data.csv", "w", newline="", encoding="utf-8") as file:
-        rows = [[row, f"The committee rejected plan number {row}.", "ab"[row % 2]] for row in range(20)]
-        csv.writer(file).writerows([["id", "text", "gold"], *rows])
-    asked = ["--labels", "a,b", "--model", "scripted:hash", "--relations", "original,cleft,rule:attribution"]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("rule:cleft", "rule:attribution"):
-            patch.setitem(relations._factories, name, partial(TextRule, name, "Once: {}".format))
-        assert main(["run", "data.csv", *asked, "--optimiser", "lr"]) == 0
-    with pytest.raises(UnknownNameError):
-        relations.create("rule:cleft")
-    run = Path("runs/data")
-    for file_name in ("run.json", "model.json"):
-        assert "cleft" in (run / file_name).read_text(encoding="utf-8")
-    stored = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    stored["config"]["relations"]["similarity"] = True  # a setting that was removed, too
-    (run / "run.json").write_text(json.dumps(stored), encoding="utf-8")
-    for command in (["fit", str(run), "--optimiser", "lr"], ["report", str(run)]):
-        capsys.readouterr()
-        assert main(command) == 0
-        assert "removed" not in capsys.readouterr().err
-    assert "cleft" in (run / "model.json").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["try", "voise", "A text."], "'voice'"),
         (["try", "case", "A text.", "-c", "none.toml"], "none.toml"),
-        (["check", "texts.csv"], "relations check was removed: pcs run FILE"),
         (["try", "paraphrase", "A text."], "--rewriter MODEL"),
         (["try", "voice", "A text.", "--rewriter", "nobody:knows"], "nobody:knows"),
-        (["audit", "texts.csv"], "relations audit was removed: pcs relations try"),
     ],
 )
 @pytest.mark.usefixtures("texts")

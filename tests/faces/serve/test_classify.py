@@ -515,16 +515,3 @@ def test_the_service_describes_itself_to_programs(run: Path) -> None:
             assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"
 
     asyncio.run(served())
-
-
-def test_jobs_of_an_earlier_version_are_refused_with_what_to_use_instead(run: Path) -> None:
-    async def served() -> None:
-        async with running(run) as one:
-            for method, path in (("POST", "/v1/jobs"), ("GET", "/v1/jobs/87f9afb5e0add0ec/result")):
-                status, body = await one.ask(method, path)
-                assert (status, body["error"]["message"]) == (
-                    410,
-                    "/v1/jobs was removed: label files with pcs label FILE --run RUN",
-                )
-
-    asyncio.run(served())

@@ -92,4 +92,4 @@ def test_the_log_says_why_a_fit_that_promises_less_is_not_in_use(run: Path) -> N
     asyncio.run(scenario())
     (line,) = lines
     assert line.startswith("version 2 promises less than version 1, which stays in use: it would accept 0 % instead of")
-    assert f"(too few); pcs use {run} 2 puts it in use" in line
+    assert f"(too few); pcs versions {run} --use 2 puts it in use" in line

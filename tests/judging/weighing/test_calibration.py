@@ -252,13 +252,6 @@ def test_none_leaves_the_scores_as_they_are() -> None:
     np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
 
 
-def test_a_removed_method_is_refused_with_what_to_use_instead() -> None:
-    with pytest.raises(UnknownNameError, match="'isotonic' was removed: use 'softmax'"):
-        fit_calibrator(*random_rows(60), LABELS, "isotonic")
-    with pytest.raises(MismatchError, match="'isotonic': pcs fit learns another"):
-        calibrator_from_dict({"method": "isotonic", "labels": ["a"], "curves": [[[0.1, 0.2]]]})
-
-
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"'platt'.*softmax, temperature, none"):
         fit_calibrator(*random_rows(60), LABELS, "platt")

@@ -135,22 +135,6 @@ def test_settings_are_read_back_from_plain_values(tmp_path: Path) -> None:
     assert again.task == config.task
 
 
-def test_a_removed_setting_is_refused_in_a_file_and_dropped_from_a_stored_run(tmp_path: Path) -> None:
-    path = written(tmp_path, "[relations]\nsimilarity = true\n")
-    with pytest.raises(ConfigError, match=r"pcs.toml, line 2: relations.similarity was removed.*judge = true"):
-        read_config(path, tmp_path)
-    with pytest.raises(ConfigError, match=r"relations.joint was removed.*delete this line"):
-        read_config(written(tmp_path, "[relations]\njoint = true\n"), tmp_path)
-    assert config_from_dict({"relations": {"similarity": True, "joint": True, "judge": True}}).relations.judge
-
-
-def test_a_removed_value_is_refused_in_a_file_and_becomes_the_default_in_a_stored_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"pcs.toml, line 2: learn.calibration 'isotonic' was removed.*'softmax'"):
-        read_config(written(tmp_path, '[learn]\ncalibration = "isotonic"\n'), tmp_path)
-    stored = config_from_dict({"learn": {"calibration": "isotonic", "optimiser": "least-squares", "folds": 3}}).learn
-    assert (stored.calibration, stored.optimiser, stored.folds) == ("softmax", "auto", 3)
-
-
 def test_settings_of_a_later_version_are_ignored() -> None:
     assert config_from_dict({"ask": {"draws": 3, "telepathy": True}, "magic": {}}).ask.draws == 3
 

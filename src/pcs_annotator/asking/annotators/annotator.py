@@ -1,4 +1,4 @@
-"""One model with one prompt and fixed sampling: from a text to a question, from a reply to a vote."""
+"""One model with one prompt: from a text to a question, from a reply to a vote."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -26,7 +26,6 @@ from pcs_annotator.core.chat import (
     Constraint,
     Reply,
     Request,
-    Sampling,
     gets_no_examples,
     identity_of,
     sendable,
@@ -36,11 +35,8 @@ from pcs_annotator.core.task import BETWEEN, Task, is_empty
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.logprobs import part_of
 
-# Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
-# reasons in its answer needs more: `Sampling(max_tokens=4096)`.
-DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
-# Guesses and their probabilities take lines rather than a tag.
-ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
+# Room for a tag and a sentence around it; guesses and their probabilities take lines.
+USUAL_TOKENS, ELICITED_TOKENS = 64, 256
 _ANSWER_TOKENS = 256  # reserved for an answer without a limit
 _FRAME_TOKENS = 96  # reserved for markers, roles and the server's chat template
 _SHORTEST_ANSWER = 16
@@ -61,7 +57,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Annotator:
-    """One model with one prompt and fixed sampling.
+    """One model with one prompt.
 
     Attributes:
         model: Anything that `resolve_model` accepts: `provider:model`, a URL, a chat model object, a function.
@@ -72,8 +68,8 @@ class Annotator:
             function or an object it stands for everything in it that could change, and with a `name` of your own for
             the function's name as well; by default, changes are noticed as far as they can be seen.
         style: `plain` for models without a system role.
-        sampling: Sampling settings; the default allows longer answers if probabilities are asked for. Several draws of
-            one question differ in the ledger, not in the prompt.
+        max_tokens: Maximum length of an answer, None for no limit; by default more if probabilities are asked for. A
+            model that reasons in its answer needs more, such as 4096.
         cut: Which part of a text to keep if it is too long for the model.
         constrain: Whether to restrict answers to the labels, for models that support it.
         answers: Whether to ask for log-probabilities, which make a graded vote; None for what the run says.
@@ -90,7 +86,7 @@ class Annotator:
     elicitation: str | None = None
     name: str = ""
     style: PromptStyle = "chat"
-    sampling: Sampling = DEFAULT_SAMPLING
+    max_tokens: int | None = USUAL_TOKENS
     cut: CutPolicy = "head+tail"
     constrain: bool = True
     answers: Answers | None = None
@@ -107,8 +103,8 @@ class Annotator:
             return
         object.__setattr__(self, "name", elicited_name(base_annotator(self.name), self.elicitation))
         # P(True) starts with the question for a label alone, and shares that call with plain annotators
-        if self.sampling is DEFAULT_SAMPLING and self.elicitation != P_TRUE:
-            object.__setattr__(self, "sampling", ELICITED_SAMPLING)
+        if self.max_tokens == USUAL_TOKENS and self.elicitation != P_TRUE:
+            object.__setattr__(self, "max_tokens", ELICITED_TOKENS)
 
     def identity(self, model: ChatModel) -> str:
         """Return what ledger keys call the model that `self.model` resolves to."""
@@ -151,7 +147,7 @@ class Annotator:
             text = task.shown_pair(text)
         request = Request(
             messages=self._messages(task, text, answer),
-            sampling=_sampling(self.sampling, len(task.together.parts) if task.together else 1),
+            max_tokens=self._tokens_for(len(task.together.parts) if task.together else 1),
             constraint=Constraint(choices=tuple(task.labels)) if constrained else None,
             logprobs=self.alternatives(task, model),
             parts=question_parts(task, text, answer) if plain and task.together is None else None,
@@ -176,7 +172,7 @@ class Annotator:
             return Vote(label=None, reason="answer cut off" if last.finish == "length" else found, cut=cut)
         request = Request(
             messages=found,
-            sampling=self._sampling_after(found, model),
+            max_tokens=self._tokens_after(found, model),
             constraint=Constraint(choices=("A", "B")) if constrained else None,
         )
         return replace(question, request=request)
@@ -216,16 +212,19 @@ class Annotator:
             _warn_of_fewer_examples(self.name)
         return task
 
-    def _sampling_after(self, messages: Messages, model: ChatModel) -> Sampling:
-        """Return the sampling for a follow-up question; in a small context, its answer must be shorter."""
-        most = self.sampling.max_tokens
+    def _tokens_for(self, parts: int) -> int | None:
+        return None if self.max_tokens is None else self.max_tokens + TOKENS_PER_PART * (parts - 1)
+
+    def _tokens_after(self, messages: Messages, model: ChatModel) -> int | None:
+        """Return the limit for the answer to a follow-up question, which must be shorter in a small context."""
+        most = self.max_tokens
         if most is None or model.context_tokens is None:
-            return self.sampling
+            return most
         room = model.context_tokens - _FRAME_TOKENS - sum(estimate_tokens(message.content) for message in messages)
-        return replace(self.sampling, max_tokens=min(most, max(room, _SHORTEST_ANSWER)))
+        return min(most, max(room, _SHORTEST_ANSWER))
 
     def _reserved(self, prompt: str) -> int:
-        answer = _ANSWER_TOKENS if self.sampling.max_tokens is None else self.sampling.max_tokens
+        answer = _ANSWER_TOKENS if self.max_tokens is None else self.max_tokens
         return _prompt_tokens(prompt) + answer + _FRAME_TOKENS
 
 
@@ -256,11 +255,6 @@ def _vote(reply: Reply, question: Question) -> Vote:
         positions = part_of(reply.logprobs, task.together.name) if task.together else reply.logprobs
         graded = grade(positions, tuple(task.labels), said.label)
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
-
-
-def _sampling(usual: Sampling, parts: int) -> Sampling:
-    more = TOKENS_PER_PART * (parts - 1)
-    return usual if usual.max_tokens is None or not more else replace(usual, max_tokens=usual.max_tokens + more)
 
 
 def _complete_text(reply: Reply) -> str:

@@ -5,7 +5,6 @@ ledger, the next pass gets further: from rewrites to the questions about them, a
 to those that its label still needs. The rest is asked live as soon as it is small.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +18,9 @@ from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, Interrupted, ModelError
-from pcs_annotator.core.bill import Plan, WayToAsk
-from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy
-from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, PRICE_SHARE, batch_api
+from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, batch_api
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50  # the rest is asked live if it is at most this share of all requests, or this many
 BLOCK = 20_000
@@ -112,50 +109,3 @@ def _stop_if_useless(batches: Batches, in_vain: int) -> None:
     if in_vain > 1:
         why = batches.troubles.most_common(1)[0][0] if batches.troubles else "no reason was given"
         raise ModelError(f"batches bring no answers ({why}); the same command tries again")
-
-
-def ways_to_run(job: Job, plan: Plan, in_flight: int) -> list[WayToAsk]:
-    """Return the ways to ask everything; none but live calls if no model has a batch API."""
-    live = _live("live", plan, in_flight)
-    return [live, _batches("--executor batch", job, plan, _steps(job))] if _has_batches(job) else [live]
-
-
-def ways_to_label(job: Job, everything: Plan, frugal: Plan | None, in_flight: int) -> list[WayToAsk]:
-    """Return the ways to label new texts, with all questions and with those that their labels need.
-
-    `frugal` is the plan of stopping early, if it can be known when to stop. In batches, that takes the usual waves.
-    """
-    ways = [_live("live, all questions", everything, in_flight)]
-    if frugal is not None:
-        ways.append(_live("live, stopping early", frugal, in_flight))
-    if _has_batches(job):
-        ways.append(_batches("--executor batch --ask all", job, everything, _steps(job)))
-        if frugal is not None:
-            ways.append(_batches("--executor batch", job, frugal, _steps(job) - 1 + USUAL_WAVES))
-    return ways
-
-
-def _has_batches(job: Job) -> bool:
-    return any(batch_api(model) is not None for model in models_of(job))
-
-
-def _steps(job: Job) -> int:
-    """Return how many calls one after the other a vote takes: rewriting, checking the rewrite, asking, asking back."""
-    rewritten = any("rewriter" in relation.needs for relation in job.relations)
-    judged = rewritten and any(getattr(relation, "judged", False) for relation in job.relations)
-    return 1 + rewritten + judged + any(calls_of(kind_of(one.name)) > 1 for one, _ in job.annotators)
-
-
-def _live(name: str, plan: Plan, in_flight: int) -> WayToAsk:
-    calls: Counter[str] = Counter()
-    for bill in plan.models:
-        calls[bill.model] += bill.calls
-    slowest = max(calls.values(), default=0)  # models are asked at the same time
-    return WayToAsk(name, plan.calls, plan.usd, 0, slowest * SECONDS_PER_CALL / in_flight / 3600)
-
-
-def _batches(name: str, job: Job, plan: Plan, waves: int) -> WayToAsk:
-    able = {model.name for model in models_of(job) if batch_api(model) is not None}
-    prices = [bill.usd and bill.usd * (PRICE_SHARE if bill.model in able else 1.0) for bill in plan.models]
-    usd = None if plan.usd is None else sum(price or 0.0 for price in prices)
-    return WayToAsk(name, plan.calls, usd, waves, float(HOURS * waves))

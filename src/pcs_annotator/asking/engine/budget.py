@@ -96,7 +96,7 @@ class LedgerSpending:
 def expected_tokens(model: ChatModel, request: Request) -> Tokens:
     """Return about how many tokens a request has, and how many its answer has at most."""
     asked = sum(estimate_tokens(message.content) for message in request.messages)
-    answer = UNLIMITED_ANSWER if request.sampling.max_tokens is None else request.sampling.max_tokens
+    answer = UNLIMITED_ANSWER if request.max_tokens is None else request.max_tokens
     return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.display import in_notebook
-from pcs_annotator.base.json_lines import JsonLines
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Usage
@@ -137,7 +136,7 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
     started = time.monotonic()
     if bar is None and stream.isatty():
         bar = _bar(stream)
-    show, end = bar or (_lines(stream, tracker), lambda: None)
+    show, end = bar or (_lines(stream), lambda: None)
     every = SAMPLE_SECONDS if bar else PIPED_SECONDS
 
     async def keep_showing() -> None:
@@ -224,15 +223,11 @@ def clock(seconds: float) -> str:
 Show = Callable[[Tally, str, str], None]
 
 
-def _lines(stream: TextIO, tracker: BudgetTracker) -> Show:
-    """Return what prints a line, for programs with its figures."""
+def _lines(stream: TextIO) -> Show:
+    """Return what prints a line."""
 
     def show(tally: Tally, far: str, details: str) -> None:
-        if isinstance(stream, JsonLines):
-            rows = {"rows": tally.rows, "rows_expected": tally.rows_expected}
-            stream.note(f"{far} · {details}", **rows, calls=tally.calls, usd=tracker.usd, retries=tally.causes)
-        else:
-            print(far, details, sep=" · ", file=stream, flush=True)
+        print(far, details, sep=" · ", file=stream, flush=True)
 
     return show
 

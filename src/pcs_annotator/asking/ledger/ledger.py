@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, get_args
 from pcs_annotator.asking.ledger import admin
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerEntry, LedgerSums, Row, add_own
 from pcs_annotator.base.errors import LedgerError
-from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import Finish, Message, Reply, Request, Usage
 from pcs_annotator.models.logprobs import pack, unpack
 
 BUSY_SECONDS = 15
@@ -93,7 +93,7 @@ def call_key(model: str, request: Request, draw: int) -> CallKey:
     begun = _begun if len(messages) <= 2 else _begun.__wrapped__
     last = messages[-1]
     end = f"{json.dumps(last.content)}]".encode()
-    started = begun(model, draw, request.sampling, form, messages[:-1], last.role)
+    started = begun(model, draw, request.max_tokens, form, messages[:-1], last.role)
     hard, graded = started[0].copy(), started[1].copy()
     hard.update(end)
     graded.update(end)
@@ -105,13 +105,13 @@ def call_key(model: str, request: Request, draw: int) -> CallKey:
 def _begun(
     model: str,
     draw: int,
-    sampling: Sampling,
+    max_tokens: int | None,
     form: tuple[Sequence[str], str] | None,
     messages: Sequence[Message],
     last_role: str,
 ) -> tuple[blake2b, blake2b]:
     """Return the hashes of a call up to its last text: without log-probabilities, and with them."""
-    how = [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed]
+    how = [0.0, None, max_tokens, None]  # temperature, top_p, limit, seed
     asked_for = "null" if form is None else f"[{json.dumps(form[0])}, {form[1]}]"
     head = f"[{json.dumps(model)}, {draw}, {json.dumps(how)}, {asked_for}"
     said = [part for message in messages for part in (message.role, message.content)]

@@ -1,4 +1,4 @@
-"""`pcs gold`, `pcs finish`, `pcs estimate` and `pcs robust`: from labels to conclusions."""
+"""`pcs gold`, `pcs finish` and `pcs estimate`: from labels to conclusions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -191,19 +191,32 @@ class EstimateCommand(options.ManyOptions):
 @click.option("--gold", default="", metavar="COLUMN", help="Of a table: true labels, in some of its rows.")
 @click.option("--confidence", default="", metavar="COLUMN", help="Of a table: higher where the machine is surer.")
 @question_options
+@click.option(
+    "--robust",
+    "vary",
+    is_flag=True,
+    help="Of a run: the same for every model, set of relations and way of learning; would one change the conclusion?",
+)
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .docx, .csv or .json.")
 @options.KEEP_EARLIER
 @options.DETAILS
 @options.JSON
-def estimate_command(*, source: str, out: Path | None, replace: bool, **given: Any) -> None:
+def estimate_command(*, source: str, out: Path | None, replace: bool, vary: bool, **given: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of a run, or from those in a table.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
     table, policy = bool(given["label"] or given["gold"] or given["confidence"]), OutputPolicy(replace=replace)
+    if vary and table:
+        raise ConfigError("--robust varies the choices of a run, and a table has none: name a run folder")
     if out is not None:
-        policy.check(out, page.FORMATS)
+        policy.check(out, PAGES if vary else page.FORMATS)
+    if vary:
+        for column in ("label", "gold", "confidence"):
+            del given[column]
+        _estimate_under_all_choices(Path(source), out, policy, given)
+        return
     if not table and (book := CodebookFolder.find(Path(source))):
         _estimate_variables(book, out, policy, question_of(given))
         return
@@ -211,8 +224,8 @@ def estimate_command(*, source: str, out: Path | None, replace: bool, **given: A
         found = estimate_any(source, question_of(given))
     if out is not None:
         write_estimates(found, out, policy)
-    asked = ["pcs", "robust" if out else "estimate", source, *_asked(given), *([] if out else ["-o", "estimates.html"])]
     # a table has no choices to vary
+    asked = ["pcs", "estimate", source, *_asked(given), *(["--robust"] if out else ["-o", "estimates.html"])]
     lines = [
         *page.answer_lines(found, everything=options.wanted("details")),
         *look_at(notes),
@@ -247,6 +260,24 @@ def _estimate_variables(
     )
 
 
+def _estimate_under_all_choices(folder: Path, out: Path | None, policy: OutputPolicy, given: dict[str, Any]) -> None:
+    question = question_of(given)
+    with options.gathered_warnings() as notes:
+        found = robust.robust(folder, question)
+    if out is not None:
+        recorded = Run.open(folder)
+        title = question.in_words(recorded.votes.labels)
+        policy.write_page(out, robust.robust_page(found, title, data_name(recorded)))
+    again = ["estimate", str(folder), *_asked(given), "--robust", "-o", "robust.html"]
+    following = ["paper", str(folder)] if out else again
+    lines = [*robust.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
+    options.show(
+        lambda: {"quantities": [quantity.to_dict() for quantity in found], "warnings": notes},
+        lambda: [*robust.robust_shown(found), b.Answer(lines)],
+        details=lambda: map(robust.robust_table, found),
+    )
+
+
 def _asked(given: dict[str, Any]) -> Iterator[str]:
     """Yield the options of a question again."""
     for name, value in given.items():
@@ -262,34 +293,3 @@ def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Wo
         yield "files", str(out)
     if following:
         yield "next", b.strong(join(following))
-
-
-@click.command("robust")
-@click.argument("folder", type=options.PATH)
-@question_options
-@click.option("-o", "--out", type=options.PATH, help="HTML file to write: the specification curve.")
-@options.KEEP_EARLIER
-@options.DETAILS
-@options.JSON
-def robust_command(*, folder: Path, out: Path | None, replace: bool, **given: Any) -> None:
-    """Estimate the same for every model, set of relations and way of learning in FOLDER; no model is called.
-
-    Shows under how many of these choices the sign or the conclusion would have been another one, with machine labels
-    corrected by gold rows and as if they were true.
-    """
-    policy = OutputPolicy(replace=replace)
-    if out is not None:
-        policy.check(out, PAGES)
-    with options.gathered_warnings() as notes:
-        found = robust.robust(folder, question_of(given))
-    if out is not None:
-        recorded = Run.open(folder)
-        title = question_of(given).in_words(recorded.votes.labels)
-        policy.write_page(out, robust.robust_page(found, title, data_name(recorded)))
-    following = ["paper", str(folder)] if out else ["robust", str(folder), *_asked(given), "-o", "robust.html"]
-    lines = [*robust.robust_lines(found), *look_at(notes), *_end(out, ["pcs", *following])]
-    options.show(
-        lambda: {"quantities": [one.to_dict() for one in found], "warnings": notes},
-        lambda: [*robust.robust_shown(found), b.Answer(lines)],
-        details=lambda: map(robust.robust_table, found),
-    )

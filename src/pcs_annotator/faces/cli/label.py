@@ -49,7 +49,6 @@ from pcs_annotator.verbs import label
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
-@options.watching
 def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 

@@ -3,19 +3,17 @@
 import io
 import logging
 import os
-import re
 import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from threading import Event
 
 import click
 
 from pcs_annotator.base.errors import ConfigError, DriftFound, PcsError, PcsWarning
-from pcs_annotator.base.removed import removed
 from pcs_annotator.base.stopping import handling_stops, stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
@@ -43,7 +41,6 @@ PURPOSES: dict[str, dict[str, str]] = {
     },
     "Conclusions": {
         "estimate": "which shares, differences or regressions do the labels support?",
-        "robust": "would another model, question or way of learning change the conclusion?",
         "paper": "write results and methods of a run for a paper: Markdown, LaTeX, Word or CSV",
     },
     "Research": {
@@ -53,19 +50,16 @@ PURPOSES: dict[str, dict[str, str]] = {
         "experiment": "make the tables and figures of the PCS paper from your data",
     },
     "Upkeep": {
-        "versions": "list the fits of a run",
-        "use": "go back to an earlier fit of a run",
+        "versions": "list the fits of a run, or go back to an earlier one",
         "forget": "delete a text that was labelled later, and all that models said about it",
         "ledger": "inspect, copy or clean up the record of paid calls",
     },
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
-    **dict.fromkeys(("demo", "init", "run"), "ask"),
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    **dict.fromkeys(("gold", "finish", "estimate", "robust"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange", "versions", "use", "forget"), "write"),
-    **dict.fromkeys(("review", "serve"), "web"),
+    **dict.fromkeys(("gold", "finish", "estimate"), "conclude"),
+    **dict.fromkeys(("report", "paper", "exchange", "versions", "forget"), "write"),
 }
 """Modules with several commands; each of the others has one."""
 
@@ -120,8 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals that lack letters, such as those of ASCII
-    with redirect_stderr(sys.stderr):  # puts back at the end what `--log-format` replaces
-        return _main(arguments)
+    return _main(arguments)
 
 
 def _main(arguments: list[str] | None) -> int:
@@ -138,8 +131,7 @@ def _main(arguments: list[str] | None) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # Python flushes it at the end
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        gone = _removed(error)
-        (click.UsageError(gone, getattr(error, "ctx", None)) if gone else error).show()
+        error.show()
         return ExitCode.USER
     except Exception as error:
         message = _for_the_user(error)
@@ -151,20 +143,6 @@ def _main(arguments: list[str] | None) -> int:
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
         click.echo("       set PCS_DEBUG=1 to see the traceback", err=True)
         return ExitCode.BUG
-
-
-def _removed(error: click.ClickException) -> str:
-    """Return what to use instead of an option, a value or a command of an earlier version; empty for other mistakes."""
-    named = re.search(r"'([^']+)'", error.message)
-    kind, name = "", named[1] if named else ""
-    if isinstance(error, click.NoSuchOption):
-        kind, name = "option", error.option_name
-    elif isinstance(error, click.BadParameter):
-        kind = str(error.param.name) if error.param else ""
-    elif isinstance(error, click.UsageError) and error.ctx:
-        kind, name = "command", f"{error.ctx.command_path} {name}"
-    gone = removed(kind, name)
-    return f"{name} {gone}" if gone else ""
 
 
 def _for_the_user(error: Exception) -> str:

@@ -4,9 +4,7 @@ The options for settings are made from the table in `runs/settings.py`.
 """
 
 import json
-import logging
 import os
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,6 @@ import click
 
 from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.base.fields import Setting
-from pcs_annotator.base.json_lines import JsonLines
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
@@ -203,28 +200,6 @@ QUIET = _printing("-q", "--quiet", help="Print only errors.")
 printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how to print
 
 
-def _log_format(context: click.Context, _parameter: click.Parameter, given: str) -> None:
-    """Let every line on stderr become an object, also those of handlers that exist already."""
-    if given == "json" and not context.resilient_parsing:
-        sys.stderr = JsonLines(sys.stderr)
-        for handler in logging.getLogger("pcs_annotator").handlers:
-            if isinstance(handler, logging.StreamHandler):
-                handler.setStream(sys.stderr)
-                handler.setFormatter(logging.Formatter("%(levelname)s: %(name)s: %(message)s"))
-
-
-LOG_FORMAT = click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    envvar="PCS_LOG_FORMAT",
-    is_eager=True,
-    expose_value=False,
-    callback=_log_format,
-    help="Lines on stderr: as they are, or each as a JSON object.  [env: PCS_LOG_FORMAT]",
-)
-watching = with_options(options_for("metrics_file"), LOG_FORMAT)  # adds options for those who watch from elsewhere
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import click
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Plan, WayToAsk
+from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -66,8 +66,6 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
     return {
         **calls_json(planned.plan),
         "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
-        "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
-        "ways": [way._asdict() for way in planned.ways],
         "languages": {
             "texts_looked_at": len(planned.languages.sample),
             "texts": planned.languages.counts,
@@ -92,7 +90,7 @@ def calls_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
-    """Yield the questions of a run, the calls that it would make and their cost, and what else could be asked."""
+    """Yield the questions of a run, the calls that it would make and their cost."""
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
     yield planned.examples or None
@@ -101,10 +99,6 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None
     yield from calls_shown(planned.plan)
-    if planned.alternatives:
-        rows: list[b.Row] = [[option, one.calls, _usd(one.usd)] for option, one in planned.alternatives.items()]
-        yield b.Table(columns=[b.Column("instead"), *b.numbers("calls", "max. cost")], rows=rows)
-    yield from ways_shown(planned.ways)
     yield from not_called(planned.plan)
 
 
@@ -123,16 +117,6 @@ def not_called(plan: Plan) -> Iterator[b.Block]:
     yield NOT_CALLED
 
 
-def ways_shown(ways: Sequence[WayToAsk]) -> Iterator[b.Block]:
-    """Yield cost and time of asking live and in batches; nothing if no model has a batch API."""
-    if any(way.waves for way in ways):
-        rows: list[b.Row] = []
-        for way in ways:
-            waves, hours = (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
-            rows.append([way.name, way.calls, _usd(way.usd), waves, hours])
-        yield b.Table(columns=[b.Column("ways to ask"), *b.numbers("calls", "max. cost", "waves", "hours")], rows=rows)
-
-
 def _usd(usd: float | None) -> str:
     return "cost unknown" if usd is None else dollars(usd)
 
@@ -147,7 +131,6 @@ def label_plan_json(plan: LabelPlan) -> dict[str, Any]:
         **calls_json(plan.everything),
         "adaptive": None if plan.frugal is None else calls_json(plan.frugal),
         "share_asked": None if plan.spending is None else plan.spending._asdict(),
-        "ways": [way._asdict() for way in plan.ways],
     }
 
 
@@ -161,5 +144,4 @@ def label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
         yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
         yield from calls_shown(plan.frugal)
         yield f"asking all questions: {all_calls}"
-    yield from ways_shown(plan.ways)
     yield from not_called(plan.everything)

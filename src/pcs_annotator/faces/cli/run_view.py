@@ -112,14 +112,13 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
         result = work()
     found, failed = result.results, _failed(result.results)
     written: list[answer.Line] = [
-        *([("asked", result.trial)] if result.trial else []),
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
         ("next", b.strong(answer.again(failed) if failed else f"pcs review {quote(str(result.folder))}")),
     ]
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
     parts = {name: run_json(one, ()) for name, one in found.items()}
-    values = {**files, "variables": parts, "trial": result.trial or None, "warnings": notes}
+    values = {**files, "variables": parts, "warnings": notes}
     judged: dict[str, Judged] = {**found, **result.sets}
     table = variables_table(result.variables, judged, right_of(judged))
     return _show_variables(found, result.sets, values, table, written, counted(len(result.variables), "variable"))

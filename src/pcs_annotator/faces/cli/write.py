@@ -1,4 +1,4 @@
-"""`pcs report`, `pcs paper` and `pcs exchange`: what a run hands on; `pcs versions` and `pcs use`: its fits."""
+"""`pcs report`, `pcs paper` and `pcs exchange`: what a run hands on; `pcs versions`: its fits."""
 
 from pathlib import Path
 from typing import get_args
@@ -152,9 +152,18 @@ def import_(*, run: Path, file: Path) -> None:
 
 @click.command("versions")
 @RUN
+@click.option("--use", "number", type=click.IntRange(1), metavar="N", help="Go back, or forward, to version N.")
 @options.JSON
-def versions_command(*, run: Path) -> None:
-    """List the fits of RUN, oldest first: when each was made, from how much gold, and how good it is."""
+def versions_command(*, run: Path, number: int | None) -> None:
+    """List the fits of RUN, oldest first: when each was made, from how much gold, and how good it is.
+
+    With --use, labels, report, `pcs label` and `pcs serve` use the model of that version from now on.
+    """
+    if number is not None:
+        model = use_version(run, number, options.say).learned.model
+        promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
+        options.tell({"version": number, "promise": promise}, f"{run} uses version {number} now; {promise}")
+        return
     found = list_versions(Run.open(run).folder)
     numbers = b.numbers("gold rows", "accuracy", "accepted")
     columns = [b.Column("version"), b.Column("made (UTC)"), *numbers, b.Column("")]
@@ -173,17 +182,6 @@ def versions_command(*, run: Path) -> None:
         lambda: {"versions": [one._asdict() for one in found]},
         lambda: [b.Table(columns=columns, rows=rows) if found else f"{run} has no fit yet: pcs fit {run}"],
     )
-
-
-@click.command("use")
-@RUN
-@click.argument("version", type=click.IntRange(1))
-@options.JSON
-def use_command(*, run: Path, version: int) -> None:
-    """Go back, or forward, to VERSION of RUN: labels, report, `pcs label` and `pcs serve` use its model from now on."""
-    model = use_version(run, version, options.say).learned.model
-    promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
-    options.tell({"version": version, "promise": promise}, f"{run} uses version {version} now; {promise}")
 
 
 @click.command("forget")

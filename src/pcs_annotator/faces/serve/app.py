@@ -17,7 +17,6 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
@@ -80,7 +79,6 @@ class App:
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", _answering(self._models)),
-            Route("/v1/jobs{rest:path}", _answering(_no_jobs), methods=["GET", "POST", "DELETE"]),
             Route("/health", _answering(lambda: Json({**alive, "model_version": service.version}))),
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
@@ -260,10 +258,6 @@ def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[
         return answer()
 
     return answered
-
-
-def _no_jobs() -> Response:
-    raise HTTPException(410, f"/v1/jobs {removed('route', '/v1/jobs')}")
 
 
 def _item(one: Classified) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from time import perf_counter
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pcs_annotator.runs.watch import family, metric_lines, sample
-
+Labels = tuple[tuple[str, str], ...]
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 AUDITED: Mapping[str, tuple[str, Callable[[Any], float]]] = {
     "audited_texts": ("Accepted texts that people have checked.", lambda audit: audit.rows),
@@ -18,6 +18,22 @@ AUDITED: Mapping[str, tuple[str, Callable[[Any], float]]] = {
     "audit_error_high": ("Error rate of accepted texts, at most.", lambda audit: audit.error.high),
     "audit_revoked": ("Whether the promise is withdrawn.", lambda audit: audit.finding == "revoked"),
 }
+METRICS = {
+    "pcs_rows_done": ("gauge", "Rows finished.", "rows"),
+    "pcs_rows_expected": ("gauge", "Rows in all.", "rows_expected"),
+    "pcs_rows_without_label": ("gauge", "Rows finished without a label.", "rows_without_label"),
+    "pcs_rows_per_minute": ("gauge", "Rows per minute, lately.", "rows_per_minute"),
+    "pcs_seconds_left": ("gauge", "Seconds until the end at the pace so far.", "seconds_left"),
+    "pcs_calls_total": ("counter", "Calls to models that were paid for.", "calls"),
+    "pcs_tokens_total": ("counter", "Tokens in and out.", "tokens"),
+    "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", "usd"),
+    "pcs_retries_total": ("counter", "Attempts that were repeated, by cause.", "retries cause"),
+    "pcs_unanswered": ("gauge", "Questions without an answer, by reason.", "unanswered reason"),
+    "pcs_budget_left": ("gauge", "What is left of each limit.", "budget_left limit"),
+    "pcs_state": ("gauge", "1 for the state: running, or how it ended.", "state state"),
+    "pcs_updated_timestamp_seconds": ("gauge", "When these figures were taken.", "updated"),
+}
+"""Name → kind, help, and the figure; if that has several numbers, also what tells them apart."""
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -83,3 +99,29 @@ class Counted:
         finally:
             route = getattr(scope.get("route"), "path", "unknown")
             self._metrics.answered(route, status, perf_counter() - began)
+
+
+def metric_lines(values: Mapping[str, Any]) -> list[str]:
+    """Return figures in the text format of Prometheus; those that are unknown are left out."""
+    updated = datetime.fromisoformat(values["updated"]).timestamp()
+    values, lines = {**values, "updated": updated, "state": {values["state"]: 1}}, []
+    for name, (kind, about, figure) in METRICS.items():
+        key, _, apart = figure.partition(" ")
+        found = values[key] if apart else {"": values[key]}
+        samples = {((apart, one),) if apart else (): number for one, number in found.items()}
+        lines += family(name, kind, about, [pair for pair in samples.items() if pair[1] is not None])
+    return lines
+
+
+def family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    """Return a metric with its help and its samples."""
+    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    return [*head, *(sample(name, labels, value) for labels, value in samples)]
+
+
+def sample(name: str, labels: Labels, value: float) -> str:
+    """Return a line with one number."""
+    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    inside = ",".join(f'{key}="{text.translate(escaped)}"' for key, text in labels)
+    number = f"{value:.12g}"
+    return f"{name}{{{inside}}} {number}" if labels else f"{name} {number}"

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import positions_of
@@ -154,9 +153,7 @@ def fit_calibrator(  # what is known about the rows, one argument each
         return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if method not in get_args(CalibrationMethod):
         known = ", ".join(get_args(CalibrationMethod))
-        gone = removed("calibration", method)
-        unknown = f"no calibration method is called {method!r}; known: {known}"
-        raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
+        raise UnknownNameError(f"no calibration method is called {method!r}; known: {known}")
     if method == "none":
         return UNCALIBRATED
     if len(labels) > MANY_LABELS and read is None:

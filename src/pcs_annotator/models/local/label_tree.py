@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pcs_annotator.core.chat import Reply, Request, Sampling, TokenPosition, Usage
+from pcs_annotator.core.chat import Reply, Request, TokenPosition, Usage
 from pcs_annotator.models.logprobs import DECIMALS
 
 Floats = npt.NDArray[np.float32]
@@ -140,19 +140,6 @@ class LabelQuestion(NamedTuple):
         return self.prompt.length + len(self.tree.appended)
 
 
-def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:
-    """Return a choice: the likeliest without a temperature, else a random one of the likeliest that make up `top_p`."""
-    if not sampling.temperature:
-        return int(logits.argmax())
-    order = np.argsort(-logits, kind="stable")
-    shares = np.exp(normalised(logits[order] / np.float32(sampling.temperature))).astype(np.float64)
-    shares /= shares.sum()  # to the precision that `rng.choice` requires
-    if sampling.top_p is not None:
-        shares[1:][np.cumsum(shares)[:-1] >= sampling.top_p] = 0
-        shares /= shares.sum()
-    return int(rng.choice(order, p=shares))
-
-
 def normalised(logs: Floats) -> Floats:
     """Return log-probabilities that sum to one."""
     shifted = logs - logs.max()
@@ -160,10 +147,10 @@ def normalised(logs: Floats) -> Floats:
 
 
 def label_reply(request: Request, logs: Floats, question: LabelQuestion) -> Reply:
-    """Return the likeliest choice of a request, or a random one if there is a temperature, from log-probabilities."""
+    """Return the likeliest choice of a request, from log-probabilities."""
     assert request.constraint is not None
     labels = request.constraint.choices
-    chosen = draw(logs, request.sampling, np.random.default_rng(request.sampling.seed))
+    chosen = int(logs.argmax())
     # a choice is scored with its end, so none is the start of another
     ended = [f"{label}\n" for label in labels]
     graded = tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs.tolist(), strict=True))

@@ -18,7 +18,7 @@ from pcs_annotator.core.chat import Message, QuestionParts, Reply, Request, Usag
 from pcs_annotator.core.task import enumerated
 from pcs_annotator.models.local.forward import KVCache, Network, Piece
 from pcs_annotator.models.local.gguf import GgufFile, read_gguf
-from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, draw, normalised
+from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, normalised
 from pcs_annotator.models.local.runner import Encoded, Manner, Style, TextQuestion, WaitingQuestion
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
@@ -172,14 +172,13 @@ class NumpyEngine:
         """Return continuations of prompts."""
         return [self._continued(*question) for question in questions]
 
-    def _continued(self, prompt: Prompt, request: Request, limit: int) -> Reply:
-        rng = np.random.default_rng(request.sampling.seed)
+    def _continued(self, prompt: Prompt, limit: int) -> Reply:
         cache, tokens = self._cached_head(prompt)
         written: list[int] = []
         ended = False
         while len(written) < limit and not ended:
             (answer,) = self.network.read([Piece.sequence(tokens, cache)], tile=1)
-            token = draw(self.network.logits(answer.states)[0], request.sampling, rng)
+            token = int(self.network.logits(answer.states)[0].argmax())
             ended = token in self.vocabulary.control
             cache, tokens = answer.cache, [token]
             written += [] if ended else [token]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from pcs_annotator.base.errors import BadRequest, Unanswerable
-from pcs_annotator.core.chat import Reply, Request, Sampling
+from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
 
 Style = Literal["chat", "plain"]
@@ -53,10 +53,9 @@ class Encoded(NamedTuple):
 
 
 class TextQuestion(NamedTuple):
-    """A prompt to continue by at most `limit` tokens, and the request that it was made from."""
+    """A prompt to continue by at most `limit` tokens."""
 
     prompt: Prompt
-    request: Request
     limit: int
 
 
@@ -205,11 +204,8 @@ class Runner:
         return not refused
 
     def _text_question(self, request: Request, prompt: Prompt) -> TextQuestion:
-        given = request.sampling.max_tokens
-        limit = DEFAULT_ANSWER_TOKENS if given is None else given
-        return TextQuestion(
-            prompt, request, limit if self._context is None else min(limit, self._context - prompt.length)
-        )
+        limit = DEFAULT_ANSWER_TOKENS if request.max_tokens is None else request.max_tokens
+        return TextQuestion(prompt, limit if self._context is None else min(limit, self._context - prompt.length))
 
     def _label(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, LabelQuestion]]) -> None:
         for number, logs in engine.label_logprobs([question for _, question in asked]) if asked else ():
@@ -220,9 +216,10 @@ class Runner:
                 job.answer.set_result(label_reply(job.request, logs, question))
 
     def _write(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, TextQuestion]]) -> None:
-        for numbers in together([question for _, question in asked], engine.most_texts):
+        asked = sorted(asked, key=lambda pair: -pair[1].prompt.length)  # stable: similar lengths need little padding
+        for start in range(0, len(asked), engine.most_texts):
             # a text takes seconds, which a stopped run would wait for
-            batch = [asked[number] for number in numbers if not asked[number][0].abandoned]
+            batch = [pair for pair in asked[start : start + engine.most_texts] if not pair[0].abandoned]
             try:
                 replies = engine.generate([question for _, question in batch]) if batch else []
             except MemoryFull:
@@ -237,20 +234,3 @@ class Runner:
             f"{self._name}: the device's memory does not hold a question of {tokens} tokens; use a smaller model or "
             "another device"
         )
-
-
-def together(questions: Sequence[TextQuestion], most: int) -> list[list[int]]:
-    """Return the numbers of the questions that can be answered in one batch, longest first.
-
-    Answers drawn with a seed are written alone: what others draw must not change them.
-    """
-    groups: dict[object, list[int]] = {}
-    for number in sorted(range(len(questions)), key=lambda number: -questions[number].prompt.length):
-        groups.setdefault(_batch_key(questions[number].request.sampling, number), []).append(number)
-    return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
-
-
-def _batch_key(sampling: Sampling, number: int) -> object:
-    if not sampling.temperature:
-        return "greedy"
-    return ("alone", number) if sampling.seed is not None else (sampling.temperature, sampling.top_p)

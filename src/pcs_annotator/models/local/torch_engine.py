@@ -219,14 +219,9 @@ class TorchEngine:
         return self.reader.read(questions)
 
     def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
-        """Return continuations of prompts, all with the same settings."""
-        sampling = questions[0].request.sampling
+        """Return continuations of prompts."""
         try:
-            if not sampling.temperature or sampling.seed is None:
-                return self._generate(questions)
-            with torch.random.fork_rng(devices=[self.model.device] if self.model.device.type == "cuda" else []):
-                torch.manual_seed(sampling.seed)
-                return self._generate(questions)
+            return self._generate(questions)
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             raise MemoryFull from None
@@ -235,29 +230,20 @@ class TorchEngine:
         width = max(question.prompt.length for question in questions)
         tokens = torch.zeros(len(questions), width, dtype=torch.long)
         seen = torch.zeros_like(tokens)
-        for row, (prompt, _, _) in enumerate(questions):
+        for row, (prompt, _) in enumerate(questions):
             tokens[row, width - prompt.length :] = torch.tensor(prompt.head + prompt.tail)
             seen[row, width - prompt.length :] = 1
         with torch.inference_mode():
             found = self.model.generate(
                 tokens.to(self.model.device),
                 attention_mask=seen.to(self.model.device),
-                generation_config=self._settings(questions),
+                generation_config=GenerationConfig(
+                    max_new_tokens=max(question.limit for question in questions),
+                    eos_token_id=self.ends or None,
+                    pad_token_id=self.ends[0] if self.ends else 0,
+                ),
             )
         return list(map(self._reply, questions, found[:, width:].tolist()))
-
-    def _settings(self, questions: Sequence[TextQuestion]) -> Any:
-        sampling = questions[0].request.sampling
-        random = {}
-        if sampling.temperature:
-            top_p = 1.0 if sampling.top_p is None else sampling.top_p
-            random = {"do_sample": True, "temperature": sampling.temperature, "top_p": top_p, "top_k": 0}
-        return GenerationConfig(
-            max_new_tokens=max(question.limit for question in questions),
-            eos_token_id=self.ends or None,
-            pad_token_id=self.ends[0] if self.ends else 0,
-            **random,
-        )
 
     def _reply(self, question: TextQuestion, answer: list[int]) -> Reply:
         answer = answer[: question.limit]

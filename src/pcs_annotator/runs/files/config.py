@@ -9,7 +9,6 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import settings_in
-from pcs_annotator.base.removed import removed
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.runs.settings import Config, LearnSettings, OwnRelation, TaskSettings, sections
@@ -55,7 +54,7 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     """Return plain values for JSON, without a password in the address of the ledger."""
     values = asdict(config)
     values["ask"]["ledger"] = without_password(config.ask.ledger)
-    for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair"), ("ask", "trial")):
+    for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair")):
         if not values[section][name]:
             del values[section][name]
     codebook = {name: values.pop(name) for name in ("part", "variables")}
@@ -78,8 +77,7 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
 def known_settings(section: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some stored values that are settings of a section, checked; others, from another version, go."""
     known = {one.key for one in settings_in(section)}
-    # a value that was removed since then becomes the default
-    given = {key: value for key, value in values.items() if key in known and not removed(key, value)}
+    given = {key: value for key, value in values.items() if key in known}
     made = section(**given)
     return {key: getattr(made, key) for key in given}
 
@@ -140,8 +138,7 @@ class _Reader:
     def _refuse_unknown(self, where: tuple[str, ...], data: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         for name in data:
             if name not in known:
-                unknown = f"is not a setting; known here: {', '.join(sorted(known))}"
-                raise self._error((*where, name), removed("setting", ".".join((*where, name))) or unknown)
+                raise self._error((*where, name), f"is not a setting; known here: {', '.join(sorted(known))}")
 
     def _error(self, where: tuple[str, ...], problem: str) -> ConfigError:
         line = self._line(where)

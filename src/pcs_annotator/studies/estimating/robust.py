@@ -1,4 +1,4 @@
-"""`pcs robust`: would another model, question or way of learning have changed the conclusion? No model is called."""
+"""`pcs estimate --robust`: would another model, question or way of learning have changed the conclusion?"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,92 +1,20 @@
-"""`pcs demo`, `pcs init` and `pcs run`: from texts to labels with a confidence, with a tour of it on invented news."""
+"""`pcs demo`: a tour of the whole method on invented news."""
 
-import sys
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 import click
 
-from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.run_request import RunRequest, default_folder
+from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import GoldSample, RunSettings
-from pcs_annotator.showing import answer, to_terminal
+from pcs_annotator.runs.settings import RunSettings
+from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
-from pcs_annotator.tables.output_policy import OutputPolicy
 from pcs_annotator.verbs import run
-from pcs_annotator.verbs.codebook import run_codebook
-from pcs_annotator.verbs.init_config import write_first_config
-
-
-@click.command("init")
-@click.argument("data", type=options.TABLE)
-@click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
-@options.options_for("encoding", "sheet", "text_column", "id_column", "gold_column", "coders")
-@options.KEEP_EARLIER
-@options.JSON
-def init_command(data: Path | str, out: Path | None, replace: bool, **columns: str | None) -> None:
-    """Inspect DATA and write a commented pcs.toml for it."""
-    settings = resolve_config.settings_of(options.take_settings(columns))
-    path = write_first_config(data, out, settings, OutputPolicy(replace=replace))
-    wrote = f"wrote {path}: check the instruction, the labels and the models in it, then run"
-    options.tell({"config": str(path)}, wrote, "", f"  pcs plan {data}    # shows the cost", f"  pcs run {data}")
-
-
-@click.command("run", cls=options.ManyOptions)
-@click.argument("data", type=options.TABLE)
-@options.settings_options
-@options.execution_options
-@click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
-@options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
-@options.printing
-@options.watching
-def run_command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
-    """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
-
-    DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
-    or - for standard input.
-
-    Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml, one for each of several variables, or
-    any number of labels; with --kind number, a quantity; with --pair, which of two texts is better. The page
-    docs/limits.md says what is not supported.
-
-    After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
-    with a gold label; all rows get a label.
-    """
-    folder = out or default_folder(data)
-    flags = options.take_settings(given)
-    settings = resolve_config.read_settings(config, Path.cwd(), flags, run.learn_defaults(folder))
-    request = RunRequest(
-        data=data,
-        folder=folder,
-        config=settings,
-        progress=options.shown(),
-        announce=(lambda panel: to_terminal.show(*panel.reasons, "")) if options.shown() else None,
-        say=options.saying(),
-        ask_gold_sample=_asked_gold_sample if options.shown() and sys.stdin.isatty() else None,
-        **given,
-    )
-    models.pull_missing(settings.ask.models, shown=request.progress)
-    if settings.variables:
-        return run_view.show_codebook(lambda: run_codebook(request))
-    with options.gathered_warnings() as notes:
-        result = run.run(request)
-    run_view.show_run(result, notes)
-    return run_view.ended({"": result})
-
-
-def _asked_gold_sample(rows: int) -> GoldSample:
-    """Ask how the gold rows of the data were chosen: a promise needs rows drawn at random."""
-    how = f"{counted(rows, 'row has', 'rows have')} a gold label. Were these rows drawn at random?"
-    answer = click.prompt(f"{how} yes, no, or unknown", type=click.Choice(["yes", "no", "unknown"]), default="unknown")
-    said: dict[str, GoldSample] = {"yes": "random", "no": "chosen", "unknown": "unknown"}
-    return said[answer]
-
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"
@@ -120,7 +48,7 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunRe
 @click.option("-o", "--out", type=options.PATH, default=FOLDER, show_default=True, help="Run folder.")
 @options.JSON
 @options.QUIET
-def demo_command(out: Path) -> None:
+def command(out: Path) -> None:
     """Label 60 invented news items with a small model on this computer, and explain the result.
 
     Needs no key and, once the model is downloaded (about 100 MB), no network.

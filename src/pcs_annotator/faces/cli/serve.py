@@ -1,0 +1,90 @@
+"""`pcs serve`: labels over HTTP."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.web import need_web
+from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.settings import Saving
+
+DEFAULT_PORT = 8080
+
+
+@click.command("serve", cls=options.ManyOptions)
+@click.argument("folder", metavar="RUN", type=options.PATH)
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
+@options.listening_options
+@click.option(
+    "--max-queue", type=click.IntRange(1), default=1024, show_default=True, metavar="N", help="Most texts at a time."
+)
+@click.option(
+    "--max-text",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Most characters of a text.",
+)
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(1),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time for a request; answers that come later are kept for the next one.",
+)
+@click.option(
+    "--concurrency", "in_flight", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."
+)
+@options.MOVED_LEDGER
+@options.saving_options
+@options.options_for("on_drift", "audit", "keep_texts", "keep_days")
+@click.option(
+    "--refit-every",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
+)
+@click.option(
+    "--mcp", is_flag=True, help="Be a tool of an assistant (Model Context Protocol) instead; no port is open."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
+def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given: Any) -> int:
+    """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
+
+    POST /v1/classify takes a text or a list of texts; /openapi.json describes all fields and errors. Ctrl-C finishes
+    what is in progress and stops.
+    """
+    need_web("pcs serve")
+    from pcs_annotator.faces.serve.app import Limits, serve_run
+    from pcs_annotator.faces.web.server import listen
+    from pcs_annotator.runs.labelling.service import Service
+
+    given["saving"] = options.take(Saving, given)
+    how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
+    places = book.parts if book else {"": folder}
+    say = partial(click.echo, err=True) if mcp else options.say  # an assistant reads standard output
+    services = {name: Service(place, how, say, refit_every) for name, place in places.items()}
+    for one in services.values():
+        one.check()
+    limits = options.take(Limits, given)
+    if mcp:
+        need_web("pcs serve --mcp", "mcp")
+        from pcs_annotator.faces.serve.mcp import serve_mcp
+
+        asyncio.run(serve_mcp(services, limits, book))
+        return 0
+    door = options.take(listen, given)
+    with door.socket:
+        asyncio.run(serve_run(services, door, limits, options.say, book=book, verbose=verbose))
+    options.say("stopped; all answers are kept")
+    return 0
