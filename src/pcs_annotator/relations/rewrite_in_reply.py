@@ -59,6 +59,7 @@ class SourceText:
         self.colons = len(_COLON.findall(text))
         self._gram_length = 1 if _NO_SPACES.search(text) else 3
         self._grams = self._grams_of(text)
+        self.is_short = len(self._grams) < _FEW_GRAMS  # then all of its words may change
 
     def _grams_of(self, text: str) -> frozenset[str]:
         """Return all runs of three letters in a text, or of one where words have no spaces between them."""
@@ -71,13 +72,8 @@ class SourceText:
 
     def likeness(self, text: str) -> float:
         """Return how much the shorter of source and text has in common with the longer."""
-        grams = self._grams_of(text)
-        # A single word says nothing: it may well be in both.
+        grams = self._grams_of(text)  # of a single word, they say nothing: it may well be in both
         return len(grams & self._grams) / max(1, min(max(len(grams), _A_FEW), len(self._grams)))
-
-    def may_be(self, text: str, least: float) -> bool:
-        """Return whether a text has enough in common with the source to be a rewrite; few words may all change."""
-        return len(self._grams) < _FEW_GRAMS or self.likeness(text) >= least
 
     def is_cut(self, text: str) -> bool:
         """Return whether a text breaks off in the middle of a sentence."""
@@ -117,7 +113,7 @@ def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | 
         return Refused(NOTHING_WRITTEN)
     if refusal := _refusal(versions[0], source):
         return refusal
-    alike = [version for version in versions if about.may_be(version, least)]
+    alike = [version for version in versions if about.is_short or about.likeness(version) >= least]
     whole = [version for version in alike if not about.is_cut(version)]
     return whole or Refused(CUT_OFF if alike else NO_REWRITE, text=versions[0])
 
@@ -181,12 +177,8 @@ def _between_marks(reply: str) -> Iterator[str]:
 
 
 _BEGINS_JSON = re.compile(r"[{\[]\s*[\"'{\[]")
-_BESIDE = re.compile(
-    r"orig|source|input|before|expla|notes?\b|reason|comment|changes|replace|status|lang|why|type|role|analy|think|thought"
-    r"|confid|score|label|task|relation|warning|error|meta",
-    re.I,
-)
-_DECODER = json.JSONDecoder(strict=False)  # allows line breaks inside a text
+_JSON_ENTRY = re.compile(r'"([^"\\]+)"\s*:\s*("(?:[^"\\]|\\.)*"|null)', re.S)
+_BESIDE = pattern("beside_rewrite", re.I)
 
 
 def _in_json(text: str, source: str) -> list[str] | None:
@@ -198,24 +190,12 @@ def _in_json(text: str, source: str) -> list[str] | None:
     start = _BEGINS_JSON.search(text)
     if start is None or _BEGINS_JSON.search(source):
         return None
-    body = text[start.start() :]
+    entries = [entry for key, entry in _JSON_ENTRY.findall(text) if not _BESIDE.search(key)]
     try:
-        texts = list(_texts(_DECODER.raw_decode(body)[0]))
-    except (ValueError, RecursionError):
+        texts = [json.loads(entry, strict=False) or _NOTHING for entry in entries]
+    except ValueError:
         texts = []
-    return texts if texts or body[0] == "{" else None
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for entry in value:
-            yield from _texts(entry)
-    elif isinstance(value, dict):
-        for key, entry in value.items():
-            if not _BESIDE.search(key):
-                yield from _texts(_NOTHING if entry is None else entry)
+    return texts if texts or start[0][0] == "{" else None
 
 
 _FENCE = re.compile(r"(```|~~~)(?:[\w+-]*[ \t]*\n)?(.*?)(?:\1|\Z)", re.S)
@@ -375,7 +355,6 @@ def _bare(text: str, about: SourceText) -> str:
 
 _BULLET = re.compile(r"\s*(?:[-*•–—→>#]+\s|[\[(]?(?:\d{1,2}|[A-Za-z])[\])]+\s|\d{1,2}\.\s)\s*")
 _LABEL = re.compile(rf"[^:：\n]{{1,200}}(?:{_COLON.pattern})[*_]*")
-_OR = re.compile(rf"(?<!\W)\W*{_OTHER}\b[,:]\s*", re.I)
 
 
 def _without_bullet(text: str, about: SourceText) -> str:
@@ -392,9 +371,6 @@ def _without_bullet(text: str, about: SourceText) -> str:
 
 def _without_label(text: str, about: SourceText) -> str:
     """Return what follows a colon, if nothing of the source is before it."""
-    other = _OR.match(text)
-    if other is not None and not _OR.search(about.text):
-        return text[other.end() :]
     label = _LABEL.match(text)
     if label is None or len(_COLON.findall(text)) <= about.colons:
         return text
