@@ -31,9 +31,9 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
-from pcs_annotator.models.local.models import EmbeddedModel
-from pcs_annotator.models.local.numpy_engine import NumpyEngine, label_prompt, label_sequences, parts_of, processors
-from pcs_annotator.models.local.weights import pull
+from pcs_annotator.models.local.download import pull
+from pcs_annotator.models.local.embedded import NumpyEngine, label_prompt, label_sequences, parts_of, processors
+from pcs_annotator.models.local.in_process import EmbeddedModel
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"

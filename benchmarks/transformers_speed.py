@@ -32,10 +32,10 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.models import sharing
-from pcs_annotator.models.local.models import TransformersModel
-from pcs_annotator.models.local.torch_engine import pick_device, pick_dtype
-from pcs_annotator.models.local.weights import find_files
+from pcs_annotator.models import provider as sharing
+from pcs_annotator.models.local.download import find_files
+from pcs_annotator.models.local.in_process import TransformersModel
+from pcs_annotator.models.local.transformers import pick_device, pick_dtype
 
 # The shapes of SmolLM2-135M and SmolLM2-1.7B.
 SHAPES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.models.local.weights import WEIGHTS
+from pcs_annotator.models.local.download import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORT_ALL = """

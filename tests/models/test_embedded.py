@@ -17,11 +17,11 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request
-from pcs_annotator.models import sharing
-from pcs_annotator.models.local import models as embedded
-from pcs_annotator.models.local.models import EmbeddedModel, open_embedded
-from pcs_annotator.models.local.numpy_engine import NumpyEngine
-from pcs_annotator.models.local.weights import WEIGHTS, is_intact, weights_path
+from pcs_annotator.models import provider as sharing
+from pcs_annotator.models.local import in_process as embedded
+from pcs_annotator.models.local.download import WEIGHTS, is_intact, weights_path
+from pcs_annotator.models.local.embedded import NumpyEngine
+from pcs_annotator.models.local.in_process import EmbeddedModel, open_embedded
 from tests.models.embedded_engine.tiny import write_tiny
 from tests.models.stub import question, run
 

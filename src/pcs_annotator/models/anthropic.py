@@ -11,9 +11,9 @@ from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usa
 from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import ANTHROPIC, call_site
+from pcs_annotator.models.http import UNREADABLE, HttpReply
+from pcs_annotator.models.openai import HttpModel, as_dicts, finish_of, usage_of
 from pcs_annotator.models.provider import opens
-from pcs_annotator.models.sessions import UNREADABLE, HttpReply
-from pcs_annotator.models.wire import HttpModel, as_dicts, finish_of, usage_of
 
 VERSION = "2023-06-01"
 MAX_TOKENS = 1024  # the API requires a limit; this one is for requests that set none

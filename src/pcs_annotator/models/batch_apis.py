@@ -16,7 +16,7 @@ import orjson
 from pcs_annotator.base.errors import ModelError
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.failures import CallSite, failure, read_complaint, unreadable
-from pcs_annotator.models.sessions import UNREADABLE, Client, HttpReply, as_json
+from pcs_annotator.models.http import UNREADABLE, Client, HttpReply, as_json
 
 PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
 HOURS = 24  # a batch is answered within this time, or expires

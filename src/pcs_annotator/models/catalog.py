@@ -39,18 +39,18 @@ LOCAL = frozenset({"ollama", "embedded", "transformers", "scripted", "function"}
 """Providers whose models run on the user's own machine."""
 
 
-_Known = tuple[int | None, Price | None]  # what `prices.csv` has of a model: context and price; None where unknown
+_Entry = tuple[int | None, Price | None]  # what `prices.csv` has of a model: context and price; None where unknown
 
 
 @cache
-def _models() -> Mapping[str, _Known]:
+def _models() -> Mapping[str, _Entry]:
     """Return the table, by `provider:model`."""
     lines = files(__package__).joinpath("prices.csv").read_text(encoding="utf-8").splitlines()[1:]
-    found: dict[str, _Known] = {}
-    for provider, model, context, given, answered, as_of in (line.split(",") for line in lines):
-        price = Price(float(given), float(answered), date.fromisoformat(as_of)) if given and answered else None
-        found[f"{provider}:{model}"] = int(context) if context else None, price
-    return found
+    models: dict[str, _Entry] = {}
+    for provider, model, context, usd_in, usd_out, as_of in (line.split(",") for line in lines):
+        price = Price(float(usd_in), float(usd_out), date.fromisoformat(as_of)) if usd_in and usd_out else None
+        models[f"{provider}:{model}"] = int(context) if context else None, price
+    return models
 
 
 # Pattern of a bare name → provider; the first match counts.
@@ -73,10 +73,7 @@ def provider_of(bare_name: str) -> str | None:
     >>> provider_of("llama3-8b-8192"), provider_of("mistralai/Mistral-7B-Instruct-v0.3"), provider_of("my-model")
     ('groq', 'huggingface', None)
     """
-    for pattern, name in _BARE_NAMES:
-        if re.fullmatch(pattern, bare_name):
-            return name
-    return None
+    return next((name for pattern, name in _BARE_NAMES if re.fullmatch(pattern, bare_name)), None)
 
 
 def known_models() -> list[str]:
@@ -100,23 +97,23 @@ def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | 
     """
     provider, _, model = name.partition(":")
     for key in (name, model):
-        own = (own_prices or {}).get(key)
-        if own is not None:
-            return own if isinstance(own, Price) else Price(float(own[0]), float(own[1]))
+        price = (own_prices or {}).get(key)
+        if price is not None:
+            return price if isinstance(price, Price) else Price(float(price[0]), float(price[1]))
     if provider in LOCAL:
         # Ollama also sells models that run on its own machines.
         return None if model.endswith("-cloud") else FREE
     return _find(name)[1]
 
 
-def _find(name: str) -> _Known:
+def _find(name: str) -> _Entry:
     provider, _, model = name.partition(":")
     if provider == "langchain":  # langchain:ChatOpenAI:gpt-4o costs what gpt-4o costs
         model = model.partition(":")[2]
         provider = provider_of(model) or provider
     provider = "openai" if provider == "azure" else provider
-    known = _models()
-    return known.get(f"{provider}:{model}") or known.get(f"{provider}:{_SNAPSHOT.sub('', model)}", (None, None))
+    undated = f"{provider}:{_SNAPSHOT.sub('', model)}"
+    return _models().get(f"{provider}:{model}") or _models().get(undated, (None, None))
 
 
 def same_model(asked: str, named: str) -> bool:
@@ -127,10 +124,10 @@ def same_model(asked: str, named: str) -> bool:
     >>> same_model("gpt-4o", "gpt-4o-mini"), same_model("gpt-4-0613", "gpt-4-1106")
     (False, False)
     """
-    (one, its_tag), (other, other_tag) = map(_without_owner, (asked, named))
-    if its_tag and other_tag and its_tag != other_tag:
+    (asked, asked_tag), (named, named_tag) = map(_without_owner, (asked, named))
+    if asked_tag and named_tag and asked_tag != named_tag:
         return False
-    return one == other or one == _DATED.sub("", other) or _DATED.sub("", one) == other
+    return asked == named or asked == _DATED.sub("", named) or _DATED.sub("", asked) == named
 
 
 def _without_owner(name: str) -> tuple[str, str]:

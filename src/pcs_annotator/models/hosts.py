@@ -24,7 +24,7 @@ class Host:
     base_url: str = ""  # its address; `<NAME>_BASE_URL` overrides it
     keys: tuple[str, ...] = ()  # environment variables of the key, the usual one first; empty for `<NAME>_API_KEY`
     _: KW_ONLY
-    url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
+    other_url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
     needs_key: bool = True  # whether a key is required
     auth: Literal["Authorization", "api-key"] = "Authorization"  # the header that the key is sent in
     structure: Structure = "none"  # how answers can be constrained: by a JSON schema, a list of choices, or not at all
@@ -39,8 +39,13 @@ class Host:
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """Return the environment variables that may hold the key."""
+        """The environment variables that may hold the key."""
         return self.keys or (f"{self.name.upper()}_API_KEY",)
+
+    @property
+    def url_variables(self) -> tuple[str, ...]:
+        """The environment variables that may hold the base URL."""
+        return (f"{self.name.upper()}_BASE_URL", *self.other_url_variables)
 
 
 _OPENAI: Mapping[str, Any] = {
@@ -77,7 +82,7 @@ HOSTS = (
         logprobs_vary=True,
     ),
     Host("vllm", "http://localhost:8000/v1", needs_key=False, structure="choice", top_logprobs=20, raw_logprobs=True),
-    Host("azure", "", _AZURE_KEYS, url_variables=("AZURE_OPENAI_ENDPOINT",), auth="api-key", **_OPENAI),
+    Host("azure", "", _AZURE_KEYS, other_url_variables=("AZURE_OPENAI_ENDPOINT",), auth="api-key", **_OPENAI),
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
@@ -86,8 +91,8 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protoc
 
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
     """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
-    base = url or base_url(host.name, environment, host.base_url, host.url_variables)
-    for variable in () if url else url_variables(host.name, host.url_variables):
+    base = url or _base_url(host, environment)
+    for variable in () if url else host.url_variables:
         check_same_source(environment, variable, host.key_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",
@@ -99,20 +104,13 @@ def call_site(host: Host, model: str, environment: Mapping[str, str], url: str =
     )
 
 
-def url_variables(name: str, others: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the environment variables that may hold a provider's base URL."""
-    return (f"{name.upper()}_BASE_URL", *others)
-
-
-def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:
-    """Return a provider's base URL: from `<NAME>_BASE_URL`, another variable, or its usual address."""
-    for variable in url_variables(name, others):
-        url = environment.get(variable, "").strip()
-        if url:
-            return check_url(url, variable, f"set {name.upper()}_API_KEY instead")
-    if not default:
-        raise ConfigError(f"{name} has no address: set {others[0] if others else name.upper() + '_BASE_URL'}")
-    return default
+def _base_url(host: Host, environment: Mapping[str, str]) -> str:
+    for variable in host.url_variables:
+        if url := environment.get(variable, "").strip():
+            return check_url(url, variable, f"set {host.name.upper()}_API_KEY instead")
+    if not host.base_url:
+        raise ConfigError(f"{host.name} has no address: set {host.url_variables[-1]}")
+    return host.base_url
 
 
 def check_url(url: str, source: str, remedy: str = "set PCS_API_KEY instead") -> str:

@@ -9,10 +9,10 @@ from pcs_annotator.base.errors import ConfigError, MissingPackage, ModelError, S
 from pcs_annotator.core.chat import ChatModel, Reply, Request, sendable
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure
-from pcs_annotator.models.own import OwnModel
+from pcs_annotator.models.functions import ObjectModel
+from pcs_annotator.models.openai import FINISHES, finish_of, join_parts, usage_of
 from pcs_annotator.models.provider import opens, refuse_key
-from pcs_annotator.models.thinking import ask_with_room, has_thought, usual_room, with_room
-from pcs_annotator.models.wire import FINISHES, finish_of, join_parts, usage_of
+from pcs_annotator.models.reasoning import ask_with_room, has_thought, usual_room, with_room
 
 INSTALL = "pip install 'perceived-confidence[langchain]'"
 ROLES = {"system": "system", "user": "human", "assistant": "ai"}
@@ -30,7 +30,7 @@ STATUS_BY_NAME = {
 }
 
 
-class LangChainModel(OwnModel):
+class LangChainModel(ObjectModel):
     """A LangChain chat model, called through `ainvoke`.
 
     Temperature and limit are set on a copy of the object, if it has fields for them: passing them with every call fails

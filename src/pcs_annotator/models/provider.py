@@ -1,4 +1,4 @@
-"""Providers, such as `groq` in `groq:llama-3.1-8b-instant`: built-in or from a plug-in; their keys and environment.
+"""Providers, such as `groq` in `groq:llama-3.1-8b-instant`: built-in or from a plug-in; keys, and what models share.
 
 A package adds its own in `pyproject.toml`::
 
@@ -10,9 +10,11 @@ What looks like a key is never shown, stored or counted among a model's settings
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.registry import Registry
@@ -31,7 +33,7 @@ class Provider(Protocol):
         """
 
 
-_BUILT_IN = ("anthropic", "langchain", "local.models", "scripted", "wire")
+_BUILT_IN = ("anthropic", "langchain", "local.in_process", "openai", "scripted")
 providers: Registry[Provider] = Registry(
     "model provider", "pcs_annotator.models", [f"pcs_annotator.models.{name}" for name in _BUILT_IN]
 )
@@ -55,6 +57,35 @@ def opens(name: str) -> Callable[[Open], Open]:
     return decorate
 
 
+T = TypeVar("T")
+_lock = threading.Lock()
+_shared: dict[Hashable, tuple[Any, WeakSet[Any]]] = {}
+
+
+def lease(key: Hashable, holder: object, make: Callable[[], T]) -> T:
+    """Return what models share under a key, such as connections; it is kept until each holder has released it."""
+    with _lock:
+        if key not in _shared:
+            _shared[key] = (make(), WeakSet())
+        thing: T
+        thing, holders = _shared[key]
+        holders.add(holder)
+        return thing
+
+
+def release(key: Hashable, holder: object) -> Any | None:
+    """Return what nobody holds any more, for the caller to close; None if others hold it, or the holder did not."""
+    with _lock:
+        thing, holders = _shared.get(key, (None, WeakSet[Any]()))
+        if holder not in holders:
+            return None
+        holders.discard(holder)
+        if holders:
+            return None
+        del _shared[key]
+        return thing
+
+
 class Environment(dict[str, str]):
     """The variables of the process and of a `.env` file, and which of them only the file has."""
 
@@ -71,10 +102,7 @@ def unasked(environment: Mapping[str, str] | None) -> Unasked:
 
 
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
-    """Return the key from the first variable that is set, or "" if none is set and none is required or used.
-
-    A required key that is missing, or that cannot be one, is an error, which never shows the key.
-    """
+    """Return the key from the first variable that is set; "" if none is, and none is required. Errors never show it."""
     for variable in variables:
         key = environment.get(variable, "").strip()
         if not key:
@@ -101,14 +129,11 @@ LINE = re.compile(
 
 
 def read_environment(folder: Path) -> dict[str, str]:
-    """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence.
-
-    The error for a file that cannot be read has the number of a bad line, never its content.
-    """
+    """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence."""
     from_file = {name: value for name, value in _read_file(folder / ".env").items() if name not in os.environ}
-    found = Environment({**from_file, **os.environ})
-    found.from_file = from_file
-    return found
+    environment = Environment({**from_file, **os.environ})
+    environment.from_file = from_file
+    return environment
 
 
 def check_same_source(environment: Mapping[str, str], url: str, keys: Sequence[str]) -> None:
@@ -131,17 +156,16 @@ def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
     >>> parse_environment('export GROQ_API_KEY="gsk"  # mine\nURL=http://localhost#model')
     {'GROQ_API_KEY': 'gsk', 'URL': 'http://localhost#model'}
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = LINE.match(line)
         if match is None:
-            raise ConfigError(
-                f"{source}, line {number}: not of the form KEY=value; put values that contain quotes in quotes"
-            )
-        found[match["name"]] = match["single"] or match["double"] or match["bare"] or ""
-    return found
+            problem = "not of the form KEY=value; put values that contain quotes in quotes"  # never the line: a key
+            raise ConfigError(f"{source}, line {number}: {problem}")
+        variables[match["name"]] = match["single"] or match["double"] or match["bare"] or ""
+    return variables
 
 
 def _read_file(path: Path) -> dict[str, str]:

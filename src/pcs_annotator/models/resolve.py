@@ -1,8 +1,4 @@
-"""Opens a model from a name, a URL, an object or a function.
-
->>> resolve_model("scripted:hash").name
-'scripted:hash'
-"""
+"""Opens a model from a name, a URL, an object or a function."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +7,10 @@ from typing import Any, TypeGuard
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.models.catalog import provider_of
+from pcs_annotator.models.functions import FunctionModel
 from pcs_annotator.models.langchain import LangChainModel
-from pcs_annotator.models.own import FunctionModel
+from pcs_annotator.models.openai import open_url
 from pcs_annotator.models.provider import hide_keys, providers, read_environment, refuse_key
-from pcs_annotator.models.wire import open_url
 
 
 def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
@@ -37,7 +33,10 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
         return LangChainModel(spec)
     if callable(spec) and not isinstance(spec, type):
         return FunctionModel(spec)
-    raise ConfigError(f"{spec!r:.100} is not a model: {_hint(spec)}")
+    missing = [name for name in _NEEDED if not hasattr(spec, name)]
+    hint = _possible() if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
+    hint = "pass an instance, not the class" if isinstance(spec, type) else hint
+    raise ConfigError(f"{spec!r:.100} is not a model: {hint}")
 
 
 class KnownAs:
@@ -57,13 +56,6 @@ _NEEDED = ("ask", "close", "name", "context_tokens", "can_constrain", "can_grade
 def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
     """Return whether an object implements `ChatModel`."""
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in _NEEDED)
-
-
-def _hint(thing: object) -> str:
-    if isinstance(thing, type):
-        return "pass an instance, not the class"
-    missing = [name for name in _NEEDED if not hasattr(thing, name)]
-    return _possible() if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
 
 
 def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:

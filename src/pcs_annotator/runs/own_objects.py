@@ -8,7 +8,7 @@ from typing import TypeGuard
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.models.own import first_fingerprint
+from pcs_annotator.models.functions import fingerprint
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.function import FunctionRelation, Rewriting, relation_of
 
@@ -96,7 +96,7 @@ def _told_apart(annotator: Annotator) -> Annotator:
 
 
 def _with_digest(name: str, thing: object) -> str:
-    return f"{'lambda' if name == LAMBDA else name}_{first_fingerprint(thing).digest[:SHORT]}"
+    return f"{'lambda' if name == LAMBDA else name}_{fingerprint(thing)[:SHORT]}"
 
 
 def as_relations(given: Iterable[object]) -> list[str | Relation]:

@@ -11,8 +11,8 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request
 from pcs_annotator.models.catalog import context_of, known_models, price_of
-from pcs_annotator.models.local.models import TransformersModel
-from pcs_annotator.models.local.weights import ModelFiles, download, is_intact, pull, weights_of, weights_path
+from pcs_annotator.models.local.download import ModelFiles, download, is_intact, pull, weights_of, weights_path
+from pcs_annotator.models.local.in_process import TransformersModel
 from pcs_annotator.models.logprobs import tells
 from pcs_annotator.models.provider import hide_keys, read_environment
 from pcs_annotator.models.resolve import resolve_model

@@ -218,7 +218,7 @@ def test_an_unreachable_server_is_named_soon(tmp_path: Path) -> None:
 def test_https_at_a_server_that_speaks_http_is_final_and_says_what_to_write(
     waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pcs_annotator.models.sessions.CONNECT_SECONDS", 0.5 if waits else 20.0)
+    monkeypatch.setattr("pcs_annotator.models.http.CONNECT_SECONDS", 0.5 if waits else 20.0)
     settings = CollectSettings(environment={})  # with the usual patience, which would go on for half a minute
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator.models.local.embedded import label_log_probabilities
 from pcs_annotator.models.local.forward import Network, Piece
 from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelTree
-from pcs_annotator.models.local.numpy_engine import label_log_probabilities, label_piece
 
 END = 2
 PROMPT = [11, 12, 13, 14]
@@ -22,7 +22,7 @@ def network(tiny: Path) -> Network:
 
 def scores(network: Network, labels: Sequence[Sequence[int]]) -> list[float]:
     tree = LabelTree([[*label, END] for label in labels])
-    (answer,) = network.read([label_piece(tree, PROMPT, network.empty_cache())])
+    (answer,) = network.read([Piece.after(network.empty_cache(), PROMPT, tree)])
     found: list[float] = label_log_probabilities(tree, network, answer.states).tolist()
     return found
 
@@ -36,7 +36,7 @@ def step_by_step(network: Network, labels: Sequence[Sequence[int]]) -> list[floa
         for length in range(len(sequence)):
             start = sequence[:length]
             allowed = sorted({other[length] for other in sequences if other[:length] == start and len(other) > length})
-            (answer,) = network.read([Piece.sequence([*PROMPT, *start], network.empty_cache())])
+            (answer,) = network.read([Piece.after(network.empty_cache(), [*PROMPT, *start])])
             logits = network.logits(answer.states, allowed)[0].astype(float)
             total += logits[allowed.index(sequence[length])] - np.log(np.exp(logits).sum())
         found.append(total)

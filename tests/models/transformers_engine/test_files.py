@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage
-from pcs_annotator.models.local import models as transformers_local
-from pcs_annotator.models.local import weights as files_module
-from pcs_annotator.models.local.weights import ModelFiles, download, find_files
+from pcs_annotator.models.local import download as files_module
+from pcs_annotator.models.local import in_process as transformers_local
+from pcs_annotator.models.local.download import ModelFiles, download, find_files
 from pcs_annotator.models.resolve import resolve_model
 
 

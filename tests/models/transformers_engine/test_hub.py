@@ -18,8 +18,8 @@ pytest.importorskip("transformers")
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Constraint
-from pcs_annotator.models.local.models import TransformersModel
-from pcs_annotator.models.local.weights import download, find_files
+from pcs_annotator.models.local.download import download, find_files
+from pcs_annotator.models.local.in_process import TransformersModel
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.verbs.models import missing_weights, pull_weights
 from tests.models.stub import question, run

@@ -19,10 +19,10 @@ from pcs_annotator.asking.annotators.annotator import Question  # noqa: E402
 from pcs_annotator.base.errors import BadRequest, ConfigError, Unanswerable  # noqa: E402
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request  # noqa: E402
 from pcs_annotator.core.votes import Vote  # noqa: E402
-from pcs_annotator.models import sharing  # noqa: E402
-from pcs_annotator.models.local.models import TransformersModel  # noqa: E402
-from pcs_annotator.models.local.torch_engine import load_engine  # noqa: E402
-from pcs_annotator.models.local.weights import find_files  # noqa: E402
+from pcs_annotator.models import provider as sharing  # noqa: E402
+from pcs_annotator.models.local.download import find_files  # noqa: E402
+from pcs_annotator.models.local.in_process import TransformersModel  # noqa: E402
+from pcs_annotator.models.local.transformers import load_engine  # noqa: E402
 from pcs_annotator.models.resolve import resolve_model  # noqa: E402
 from pcs_annotator.verbs.models import check_models, missing_weights  # noqa: E402
 from tests.models.stub import question, run  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 
 from pcs_annotator import Example, Task
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
-from pcs_annotator.models.local import chat_prompts as prompts
-from pcs_annotator.models.local.chat_prompts import PromptWriter
+from pcs_annotator.models.local import prompts
+from pcs_annotator.models.local.prompts import PromptWriter
 from pcs_annotator.relations.phrases import all_phrases
 
 

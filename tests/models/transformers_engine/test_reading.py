@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree, Prompt  # noqa: E402
-from pcs_annotator.models.local.torch_engine import Reader  # noqa: E402
+from pcs_annotator.models.local.transformers import Reader  # noqa: E402
 
 pytestmark = pytest.mark.slow
 WORDS = 300

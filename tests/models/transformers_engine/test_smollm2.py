@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.chat import QuestionParts
-from pcs_annotator.models.local import numpy_engine as prompts
+from pcs_annotator.models.local import embedded as prompts
+from pcs_annotator.models.local.download import WEIGHTS, is_intact, weights_path
+from pcs_annotator.models.local.embedded import NumpyEngine
 from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree
-from pcs_annotator.models.local.numpy_engine import NumpyEngine
-from pcs_annotator.models.local.weights import WEIGHTS, is_intact, weights_path
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from pcs_annotator.models.local.torch_engine import Reader  # noqa: E402
+from pcs_annotator.models.local.transformers import Reader  # noqa: E402
 
 PATH = weights_path("smollm2")
 pytestmark = [

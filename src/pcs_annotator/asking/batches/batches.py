@@ -17,8 +17,8 @@ from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base import errors
 from pcs_annotator.core.chat import ChatModel, Reply
 from pcs_annotator.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api
+from pcs_annotator.models.http import HttpReply
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.models.sessions import HttpReply
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
 FIRST_LOOK, LONGEST_LOOK, LOOK_LATER = 0.05, 60.0, 1.5

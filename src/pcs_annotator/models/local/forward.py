@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pcs_annotator.models.local.gguf import Floats, GgufFile, from_q8_0
+from pcs_annotator.models.local.gguf import GgufFile, from_q8_0
+from pcs_annotator.models.local.label_tree import Floats, Ints, LabelTree
 
-Ints = npt.NDArray[np.int64]
 # Two to four short texts: large enough for BLAS to be fast, small enough not to be mostly zeros.
 TILE = 96
 
@@ -50,7 +50,7 @@ class KVCache(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Return the number of tokens."""
+        """Number of tokens."""
         return self.keys.shape[2]
 
 
@@ -65,14 +65,20 @@ class Piece:
     cache: KVCache  # the tokens before
 
     @classmethod
-    def sequence(cls, tokens: Sequence[int], cache: KVCache) -> "Piece":
-        """Return plain text after a cache; the state of the last token is returned."""
-        count = len(tokens)
+    def after(cls, cache: KVCache, tokens: Sequence[int], tree: LabelTree | None = None) -> "Piece":
+        """Return text after a cache, with the tokens appended that scoring the labels of a tree needs.
+
+        The states of the last token of the text and of the appended ones are returned.
+        """
+        tree = tree or LabelTree([])
+        count, extra, last = len(tokens), len(tree.appended), cache.length + len(tokens) - 1
+        visible = np.tri(count + extra, dtype=bool)
+        visible[count:, count:] = tree.visible
         return cls(
-            tokens=np.array(tokens, np.int64),
-            positions=np.arange(cache.length, cache.length + count),
-            visible=np.tri(count, dtype=bool),
-            read=np.array([count - 1]),
+            tokens=np.array([*tokens, *tree.appended], np.int64),
+            positions=np.array([*range(cache.length, last + 1), *(last + depth for depth in tree.depths)], np.int64),
+            visible=visible,
+            read=np.arange(count - 1, count + extra),
             cache=cache,
         )
 
@@ -117,8 +123,10 @@ class Network:
         edges = [0, *np.cumsum([len(piece.tokens) for piece in pieces]).tolist()]
         states = from_q8_0(self._embedding[np.concatenate([piece.tokens for piece in pieces])])
         rotation = self._rotation(np.concatenate([piece.positions for piece in pieces]))
-        spans = [slice(*edge) for edge in pairwise(edges)]
-        works = [_Work(piece, self._extended(piece), span) for piece, span in zip(pieces, spans, strict=True)]
+        works = [
+            _Work(piece, self._extended(piece), slice(*edge))
+            for piece, edge in zip(pieces, pairwise(edges), strict=True)
+        ]
         read = np.concatenate([work.piece.read + work.rows.start for work in works])
         for number, layer in enumerate(self._layers):
             last = number == self.shape.layers - 1
@@ -129,7 +137,7 @@ class Network:
             states += _feed_forward(layer, self._norm(states), tile)
         states = self._norm(states) * self._last_norm
         ends = np.cumsum([len(piece.read) for piece in pieces])[:-1]
-        return [ReadPiece(own, work.cache) for own, work in zip(np.split(states, ends), works, strict=True)]
+        return [ReadPiece(part, work.cache) for part, work in zip(np.split(states, ends), works, strict=True)]
 
     def logits(self, states: Floats, tokens: Sequence[int] | Ints | None = None) -> Floats:
         """Return the logits of some tokens, or of the whole vocabulary: (state, token)."""
@@ -170,14 +178,12 @@ class Network:
         return cache
 
 
-class _Work:
-    """A piece while it passes through the layers."""
+class _Work(NamedTuple):
+    """A piece while it passes through the layers: the rows of its tokens, and a cache with room for them."""
 
-    def __init__(self, piece: Piece, cache: KVCache, rows: slice) -> None:
-        self.piece = piece
-        self.cache = cache
-        self.rows = rows
-        self._hidden = ~piece.visible if not piece.visible.all() else None
+    piece: Piece
+    cache: KVCache
+    rows: slice
 
     def attend(self, layer: int, queries: Floats, keys: Floats, values: Floats, *, last: bool) -> Floats:
         """Return the attention output of the piece's tokens over themselves and the cache: (token, width)."""
@@ -185,19 +191,15 @@ class _Work:
         all_keys, all_values = self.cache.keys[layer], self.cache.values[layer]
         all_keys[:, before:] = keys[self.rows].transpose(1, 0, 2)
         all_values[:, before:] = values[self.rows].transpose(1, 0, 2)
-        own = queries[self.rows]
-        hidden = self._hidden
-        if last:
-            own = own[self.piece.read]
-            hidden = hidden[self.piece.read] if hidden is not None else None
-        count, heads, width = own.shape
+        wanted = self.piece.read if last else slice(None)
+        asking, hidden = queries[self.rows][wanted], ~self.piece.visible[wanted]
+        count, heads, width = asking.shape
         groups = len(all_keys)
         # Heads that share keys are stacked in one matrix.
-        stacked = own.reshape(count, groups, heads // groups, width).transpose(1, 2, 0, 3).reshape(groups, -1, width)
+        stacked = asking.reshape(count, groups, heads // groups, width).transpose(1, 2, 0, 3).reshape(groups, -1, width)
         weights = stacked @ all_keys.transpose(0, 2, 1)
         weights = weights.reshape(groups, heads // groups, count, -1)
-        if hidden is not None:
-            np.copyto(weights[..., before:], -np.inf, where=hidden)
+        np.copyto(weights[..., before:], -np.inf, where=hidden)
         weights -= weights.max(axis=-1, keepdims=True)
         np.exp(weights, out=weights)
         weights /= weights.sum(axis=-1, keepdims=True)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.models.local.label_tree import Floats
 
-Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 MAGIC = b"GGUF"
 DEFAULT_ALIGNMENT = 32

@@ -13,7 +13,10 @@ from pcs_annotator.core.chat import Reply, Request, TokenPosition, Usage
 from pcs_annotator.models.logprobs import DECIMALS
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
+# GPUs read masks of such a width as they are; others are copied in every layer.
+ALIGNED = 8
 
 
 class Prompt(NamedTuple):
@@ -81,16 +84,12 @@ class LabelTree:
 
     def path(self, row: int) -> list[int]:
         """Return the rows of the appended tokens that lead to a row, with the row itself; none for the prompt's end."""
-        rows: list[int] = []
-        while row:
-            rows.append(row)
-            row = self.parents[row - 1]
-        return rows[::-1]
+        return [*self.path(self.parents[row - 1]), row] if row else []
 
     def _add(self, node: _Node, row: int) -> None:
         if len(node.children) > 1:
-            tokens, children = tuple(node.children), node.children.values()
-            self.forks.append(Fork(row, tokens, tuple(tuple(child.labels) for child in children)))
+            labels = tuple(tuple(child.labels) for child in node.children.values())
+            self.forks.append(Fork(row, tuple(node.children), labels))
         for token, child in node.children.items():
             if child.diverges():
                 self.appended.append(token)
@@ -110,6 +109,7 @@ class Kept(Generic[T]):
         self._cost = cost
         self._values: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = threading.RLock()
+        self.clear = self._values.clear
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key, made if it is not kept."""
@@ -122,16 +122,12 @@ class Kept(Generic[T]):
             self._values.move_to_end(key)
             return self._values[key]
 
-    def clear(self) -> None:
-        """Keep nothing."""
-        self._values.clear()
-
 
 class LabelQuestion(NamedTuple):
     """Which label follows a prompt?"""
 
-    prompt: Prompt  # the prompt
-    tree: LabelTree  # the labels
+    prompt: Prompt
+    tree: LabelTree
     empty: tuple[Prompt, ...] = ()  # the same without content; if given, the model's bias on it is subtracted
 
     @property
@@ -161,11 +157,6 @@ def label_reply(request: Request, logs: Floats, question: LabelQuestion) -> Repl
     )
 
 
-Ints = npt.NDArray[np.int64]
-# GPUs read masks of such a width as they are; others are copied in every layer.
-ALIGNED = 8
-
-
 class TokenLayout(NamedTuple):
     """Tails of prompts below each other, ending in the same column, then the appended tokens."""
 
@@ -187,8 +178,7 @@ def lay_out(batch: Sequence[LabelQuestion]) -> TokenLayout:
     most = max(map(len, heads))
     if most:
         most += -(most + width) % ALIGNED
-    tokens = np.zeros((len(batch), width), np.int64)
-    places = np.zeros((len(batch), width), np.int64)
+    tokens, places = np.zeros((2, len(batch), width), np.int64)
     visible = np.zeros((len(batch), width, most + width), bool)
     visible[:, :, most:] = np.tri(width, dtype=bool)
     visible[:, end:, most + end :] = np.eye(extra, dtype=bool)
@@ -203,8 +193,8 @@ def lay_out(batch: Sequence[LabelQuestion]) -> TokenLayout:
     # Padding is of no use, but looking at nothing at all would make it not a number.
     columns = np.arange(width)
     visible[:, columns, most + columns] = True
-    own = [heads[question.prompt.head] for question in batch]
-    return TokenLayout(tokens, places, visible, extra, most, list(heads), own)
+    head_of_row = [heads[question.prompt.head] for question in batch]
+    return TokenLayout(tokens, places, visible, extra, most, list(heads), head_of_row)
 
 
 class WholeLayout(NamedTuple):
@@ -222,8 +212,7 @@ def lay_out_whole(batch: Sequence[LabelQuestion]) -> WholeLayout:
     """Return a batch for any causal model."""
     sequences: list[tuple[int, ...]] = []
     extra = max(len(question.tree.appended) for question in batch)
-    row = np.zeros((len(batch), 1 + extra), np.int64)
-    column = np.zeros((len(batch), 1 + extra), np.int64)
+    row, column = np.zeros((2, len(batch), 1 + extra), np.int64)
     for number, (prompt, tree, _) in enumerate(batch):
         whole = prompt.head + prompt.tail
         column[number] = len(whole) - 1
@@ -234,6 +223,6 @@ def lay_out_whole(batch: Sequence[LabelQuestion]) -> WholeLayout:
             column[number, chain] = len(whole) - 1 + np.arange(1, len(chain) + 1)
             sequences.append((*whole, *(tree.appended[passed - 1] for passed in chain)))
     tokens = np.zeros((len(sequences), max(map(len, sequences))), np.int64)
-    for place, sequence in enumerate(sequences):
-        tokens[place, : len(sequence)] = sequence
+    for number, sequence in enumerate(sequences):
+        tokens[number, : len(sequence)] = sequence
     return WholeLayout(tokens, row, column)

@@ -1,4 +1,4 @@
-"""A model in this process: loaded at the first question, and asked in batches by worker threads.
+"""Models in this process: loaded at the first question, and asked in batches by worker threads.
 
 Engines that read and write tokens give labels by their log-probabilities, and free text.
 """
@@ -17,8 +17,10 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.models.local.label_tree import Floats, LabelQuestion, LabelTree, Prompt, label_reply
 
 Style = Literal["chat", "plain"]
-# The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
-GATHERING = 0.003
+GATHERING = 0.003  # the questions of a run arrive almost at once: waiting this many seconds makes the first batch full
+MOST_WAITING = 1024  # as many as may wait: the more there are to sort by length, the less padding
+DEFAULT_ANSWER_TOKENS = 256
+KEPT_TREES = 256
 
 
 class Manner(NamedTuple):
@@ -33,15 +35,9 @@ class WaitingQuestion:
     """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
 
     request: Request
-    manner: Manner  # how an engine that knows several ways is to put it
+    manner: Manner  # for an engine that knows several
     answer: Future[Reply] = field(default_factory=Future)
     abandoned: bool = False
-
-
-# As many as may wait: the more there are to sort by length, the less padding.
-MOST_WAITING = 1024
-DEFAULT_ANSWER_TOKENS = 256
-KEPT_TREES = 256
 
 
 class Encoded(NamedTuple):
@@ -147,18 +143,17 @@ class Runner:
 
     def _run(self) -> None:
         while self._has_work():
-            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
-
-    def _answer(self, jobs: Sequence[WaitingQuestion]) -> None:
-        problem: BaseException = RuntimeError("the question was left unanswered")
-        try:
-            if jobs:
-                self._work(jobs)
-        except BaseException as error:  # passed on to the waiting callers
-            problem = error
-        for job in jobs:
-            if not job.answer.done():
-                job.answer.set_exception(problem)
+            jobs = [job for job in self._take() if job.answer.set_running_or_notify_cancel()]
+            problem: BaseException = RuntimeError("the question was left unanswered")
+            try:
+                if jobs:
+                    self._work(jobs)
+            except BaseException as error:  # passed on to the waiting callers
+                problem = error
+            for job in jobs:
+                if not job.answer.done():
+                    job.answer.set_exception(problem)
+            del jobs, problem  # a thread that waits must not keep what was answered
 
     def _has_work(self) -> bool:
         """Wait for questions; return False once the runner is closed and none is left."""
@@ -180,32 +175,30 @@ class Runner:
     def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         """Answer a batch by setting the result or exception of each job; what it raises is set on all the others."""
         engine = self.engine()
-        asked = [job for job in jobs if self._takes(job)]
+        jobs = [job for job in jobs if self._takes(job)]
         labels: list[tuple[WaitingQuestion, LabelQuestion]] = []
         texts: list[tuple[WaitingQuestion, TextQuestion]] = []
-        for job, encoded in zip(asked, engine.encode(asked), strict=True):
-            longest = max(map(len, encoded.labels), default=1)
-            if self._context is not None and encoded.prompt.length + longest > self._context:
-                said = f"{encoded.prompt.length} tokens, the limit is {self._context}"
-                job.answer.set_exception(Unanswerable(f"the text is too long for {self._name}: {said}"))
-            elif encoded.labels:
-                labels.append((job, LabelQuestion(encoded.prompt, self._tree(encoded.labels), encoded.empty)))
+        for job, (prompt, sequences, empty) in zip(jobs, engine.encode(jobs), strict=True):
+            longest = max(map(len, sequences), default=1)
+            if self._context is not None and prompt.length + longest > self._context:
+                problem = f"{prompt.length} tokens, the limit is {self._context}"
+                job.answer.set_exception(Unanswerable(f"the text is too long for {self._name}: {problem}"))
+            elif sequences:
+                labels.append((job, LabelQuestion(prompt, self._tree(sequences), empty)))
             else:
-                texts.append((job, self._text_question(job.request, encoded.prompt)))
+                limit = DEFAULT_ANSWER_TOKENS if job.request.max_tokens is None else job.request.max_tokens
+                limit = limit if self._context is None else min(limit, self._context - prompt.length)
+                texts.append((job, TextQuestion(prompt, limit)))
         self._label(engine, labels)
         self._write(engine, texts)
 
     def _takes(self, job: WaitingQuestion) -> bool:
         constraint = job.request.constraint
-        refused = constraint is not None and not constraint.choices and constraint.json_schema is not None
-        if refused:
-            said = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
-            job.answer.set_exception(BadRequest(said))
-        return not refused
-
-    def _text_question(self, request: Request, prompt: Prompt) -> TextQuestion:
-        limit = DEFAULT_ANSWER_TOKENS if request.max_tokens is None else request.max_tokens
-        return TextQuestion(prompt, limit if self._context is None else min(limit, self._context - prompt.length))
+        if constraint is None or constraint.choices or constraint.json_schema is None:
+            return True
+        problem = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
+        job.answer.set_exception(BadRequest(problem))
+        return False
 
     def _label(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, LabelQuestion]]) -> None:
         for number, logs in engine.label_logprobs([question for _, question in asked]) if asked else ():
@@ -216,7 +209,7 @@ class Runner:
                 job.answer.set_result(label_reply(job.request, logs, question))
 
     def _write(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, TextQuestion]]) -> None:
-        asked = sorted(asked, key=lambda pair: -pair[1].prompt.length)  # stable: similar lengths need little padding
+        asked = sorted(asked, key=lambda pair: -pair[1].prompt.length)  # similar lengths need little padding
         for start in range(0, len(asked), engine.most_texts):
             # a text takes seconds, which a stopped run would wait for
             batch = [pair for pair in asked[start : start + engine.most_texts] if not pair[0].abandoned]

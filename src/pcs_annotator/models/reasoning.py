@@ -35,7 +35,10 @@ async def ask_with_room(model: Thinker, ask: Callable[[], Awaitable[Reply]]) -> 
     if room or not notice_thinking(model, reply) or reply.finish != "length":
         return reply
     again = await ask()
-    return replace(again, usage=_together(reply.usage, again.usage), latency=reply.latency + again.latency)
+    tokens_in = _sum(reply.usage.input_tokens, again.usage.input_tokens)
+    tokens_out = _sum(reply.usage.output_tokens, again.usage.output_tokens)
+    usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+    return replace(again, usage=usage, latency=reply.latency + again.latency)
 
 
 def notice_thinking(model: Thinker, reply: Reply) -> bool:
@@ -55,17 +58,12 @@ def with_room(request: Request, tokens: int) -> Request:
 
 def has_thought(message: Mapping[str, Any], usage: object = None) -> bool:
     """Return whether a message or its usage tells of thinking, in any of the ways that servers do."""
-    if any(map(message.get, _FIELDS)):
-        return True
     content = message.get("content")
-    if isinstance(content, list) and any(isinstance(one, Mapping) and one.get("type") in _FIELDS for one in content):
-        return True
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    return bool(isinstance(details, Mapping) and details.get("reasoning_tokens"))
+    counted = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    return bool(counted) or any(map(message.get, _FIELDS)) or any(part.get("type") in _FIELDS for part in parts)
 
 
-def _together(first: Usage, second: Usage) -> Usage:
-    """Return the tokens of two calls; None stays None, because an unknown sum is unknown."""
-    pairs = zip((first.input_tokens, first.output_tokens), (second.input_tokens, second.output_tokens), strict=True)
-    sums = [None if a is None or b is None else a + b for a, b in pairs]
-    return Usage(input_tokens=sums[0], output_tokens=sums[1])
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

@@ -8,7 +8,7 @@ from typing import Any
 
 from pcs_annotator.core.chat import Message, Role, sendable
 from pcs_annotator.models.local.label_tree import Prompt
-from pcs_annotator.models.wire import as_dicts
+from pcs_annotator.models.openai import as_dicts
 
 # Stands for a message's text while a template is rendered; templates trim, compare and cut texts, but not this one.
 _HERE = "PCS9f0c41d7HERE"
@@ -41,7 +41,7 @@ class PromptWriter:
             start, after = self._frame(tuple(earlier), last.role)
             texts.append(f"{start}{last.content}{after}")
             # if nothing of the last turn is shared, then examples were chosen for its text, or it follows an answer
-            other = last if last.shared else next((one for one in earlier if one.role == "user"), last)
+            other = last if last.shared else next((message for message in earlier if message.role == "user"), last)
             before = start if other is last else start.partition(other.content)[0]
             starts.append(before + other.content[: other.shared])
         tokens = self._encode_all(texts)
@@ -56,43 +56,43 @@ class PromptWriter:
         """Return the tokens of each label after a prompt, with the token that ends the answer."""
         _, after = self._frame((), "user")
         before = self._encode(after)
-        space = "" if self.chat else " "
-        found = []
+        sequences = []
         for label in labels:
-            answer = f"{space}{sendable(label)}"
+            answer = f"{'' if self.chat else ' '}{sendable(label)}"
             whole = self._encode(after + answer)
             # a label is tokenised where it will be: a tokenizer may put a space before the start of a text
-            own = whole[len(before) :] if whole[: len(before)] == before else self._encode(answer)
-            found.append((*own, self._end()))
-        return tuple(found)
+            tokens = whole[len(before) :] if whole[: len(before)] == before else self._encode(answer)
+            sequences.append((*tokens, self._end()))
+        return tuple(sequences)
 
     def _end(self) -> int:
         """Return the token that ends an answer."""
-        following: tuple[int, ...] = ()
-        if self.chat:
-            spoken = [Message("user", "Hello"), Message("assistant", _HERE)]
-            following = self._encode(self._render(spoken, answer=False).partition(_HERE)[2])
-        else:
-            following = self._encode("x\n")[-1:]
-        own = self._tokenizer.eos_token_id
-        return following[0] if following else own if own is not None else self._encode("\n")[-1]
+        if not self.chat:
+            return self._encode("x\n")[-1]
+        turns = [Message("user", "Hello"), Message("assistant", _HERE)]
+        following = self._encode(self._render(turns, answer=False).partition(_HERE)[2])
+        end = self._tokenizer.eos_token_id
+        return following[0] if following else end if end is not None else self._encode("\n")[-1]
 
     def _cleaned(self, messages: Sequence[Message]) -> list[Message]:
-        cleaned = [self._harmless_message(message) for message in messages]
+        cleaned = [
+            Message(
+                message.role,
+                self._harmless(message.content),
+                shared=len(self._harmless(message.content[: message.shared])),
+            )
+            for message in messages
+        ]
         if self.chat and not self._takes_system and cleaned[0].role == "system" and len(cleaned) > 1:
             system, first, *rest = cleaned
             before = f"{system.content}\n\n"
             return [Message(first.role, before + first.content, shared=len(before) + first.shared), *rest]
         return cleaned
 
-    def _harmless_message(self, message: Message) -> Message:
-        shared = len(self._harmless(message.content[: message.shared]))
-        return Message(message.role, self._harmless(message.content), shared=shared)
-
     def _harmless(self, text: str) -> str:
         text = sendable(text).strip()
         while self._control.search(text):
-            text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+            text = self._control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
         return text
 
     def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> tuple[str, str]:
@@ -103,8 +103,8 @@ class PromptWriter:
                 return before, after
         tokenizer = self._tokenizer
         starts = tokenizer.bos_token_id is not None and tokenizer("x")["input_ids"][:1] == [tokenizer.bos_token_id]
-        said = "".join(f"{message.content}\n\n" for message in earlier)
-        return (tokenizer.bos_token if starts else "") + said, _ANSWER
+        turns = "".join(f"{message.content}\n\n" for message in earlier)
+        return (tokenizer.bos_token if starts else "") + turns, _ANSWER
 
     def _keeps_system(self) -> bool:
         """Return whether the template has a place for a system message; some refuse it, some leave it out."""
@@ -123,8 +123,8 @@ class PromptWriter:
         return self._encode_all([text])[0] if text else ()
 
     def _encode_all(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        found = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-        return [tuple(tokens) for tokens in found]
+        encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        return [tuple(tokens) for tokens in encoded]
 
 
 def _split(whole: tuple[int, ...], start: tuple[int, ...]) -> Prompt:

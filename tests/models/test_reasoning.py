@@ -11,8 +11,8 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.chat import THINKING_TOKENS, ChatModel, Reply, Usage
+from pcs_annotator.models.reasoning import has_thought, notice_thinking, with_room
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.models.thinking import has_thought, notice_thinking, with_room
 from tests.models.stub import Answer, Stub, completion, question, run, serving
 
 LIMIT = 20

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
@@ -25,8 +24,8 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.models.local import label_tree
-from pcs_annotator.models.local.chat_prompts import PromptWriter
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt
+from pcs_annotator.models.local.prompts import PromptWriter
 from pcs_annotator.models.local.runner import Encoded, MemoryFull, TextQuestion, WaitingQuestion
 
 MOST_ROWS = 256
@@ -67,7 +66,7 @@ class Reader:
             rows = min(len(waiting), MOST_ROWS, max(1, self._room // longest))
             batch = [waiting.popleft() for _ in range(rows)]
             try:
-                found = self._log_probabilities([questions[number] for number in batch])
+                logs = self._log_probabilities([questions[number] for number in batch])
             except torch.OutOfMemoryError:
                 self._heads.clear()
                 torch.cuda.empty_cache()
@@ -77,7 +76,7 @@ class Reader:
                 else:
                     yield batch[0], None
                 continue
-            yield from zip(batch, found, strict=True)
+            yield from zip(batch, logs, strict=True)
 
     def _log_probabilities(self, batch: Sequence[LabelQuestion]) -> list[Floats]:
         shared = self.shares and max(question.length for question in batch) <= self._longest_shared
@@ -110,11 +109,11 @@ class Reader:
 
     def _call(self, tokens: torch.Tensor, first: int, **more: Any) -> torch.Tensor:
         """Return the logits of the columns from `first` on."""
-        if self._picks_logits:
-            found: torch.Tensor = self._model(tokens, logits_to_keep=tokens.shape[1] - first, **more).logits
-            return found
-        logits: torch.Tensor = self._model(tokens, **more).logits
-        return logits[:, first:]
+        wanted = tokens.shape[1] - first
+        logits: torch.Tensor = self._model(
+            tokens, **more, **({"logits_to_keep": wanted} if self._picks_logits else {})
+        ).logits
+        return logits[:, -wanted:]
 
     def _cache(self, layout: label_tree.TokenLayout) -> Any:
         """Return what the model keeps of the shared starts, for each row of a batch its own."""
@@ -127,16 +126,12 @@ class Reader:
         kept = [self._heads.get(head, partial(self._read_head, head)) for head in layout.heads]
         rows = torch.tensor(layout.head_of_row, device=self._device)
         example = next(head for head in kept if head)
-        for number in range(len(example)):
-            both = []
-            for part in (0, 1):
-                like = example[number][part]
-                stacked = like.new_zeros(len(kept), like.shape[1], width, like.shape[3])
-                for place, head in enumerate(kept):
-                    if head:
-                        stacked[place, :, width - head[number][part].shape[2] :] = head[number][part][0]
-                both.append(stacked[rows])
-            cache.update(both[0], both[1], number)
+        for layer, parts in enumerate(example):
+            stacks = [part.new_zeros(len(kept), part.shape[1], width, part.shape[3]) for part in parts]
+            for row, head in enumerate(kept):
+                for stack, part in zip(stacks, head[layer] if head else (), strict=False):
+                    stack[row, :, width - part.shape[2] :] = part[0]
+            cache.update(stacks[0][rows], stacks[1][rows], layer)
         return cache
 
     def _read_head(self, head: tuple[int, ...]) -> Head:
@@ -173,19 +168,18 @@ class Reader:
 
 def _log_probabilities(logits: torch.Tensor, trees: Sequence[LabelTree]) -> list[Floats]:
     """Return the log-probabilities of the labels of each question."""
-    found: list[Floats] = [np.zeros(tree.size, np.float32) for tree in trees]
+    by_row: dict[int, Floats] = {}
     for tree in dict.fromkeys(trees):
         rows = [number for number, other in enumerate(trees) if other is tree]
-        own = logits[torch.tensor(rows, device=logits.device)]
+        tree_logits = logits[torch.tensor(rows, device=logits.device)]
         total = torch.zeros(len(rows), tree.size, device=logits.device)
         for fork in tree.forks:
             tokens = torch.tensor(fork.tokens, device=logits.device)
-            chosen = own[:, fork.row].index_select(1, tokens).float().log_softmax(-1)
-            for place, labels in enumerate(fork.labels):
-                total[:, list(labels)] += chosen[:, place, None]
-        for number, logs in zip(rows, total.cpu().numpy(), strict=True):
-            found[number] = logs
-    return found
+            chosen = tree_logits[:, fork.row].index_select(1, tokens).float().log_softmax(-1)
+            for column, labels in enumerate(fork.labels):
+                total[:, list(labels)] += chosen[:, column, None]
+        by_row.update(zip(rows, total.cpu().numpy(), strict=True))
+    return [by_row[row] for row in range(len(trees))]
 
 
 class TorchEngine:
@@ -197,8 +191,8 @@ class TorchEngine:
         self.model = model
         self.prompts = PromptWriter(tokenizer)
         self.reader = Reader(model)
-        given = getattr(model.generation_config, "eos_token_id", None)
-        ends = {*(given if isinstance(given, list) else [given]), tokenizer.eos_token_id}
+        ends = getattr(model.generation_config, "eos_token_id", None)
+        ends = {*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id}
         self.ends = sorted(ends - {None})
 
     def close(self) -> None:
@@ -220,34 +214,31 @@ class TorchEngine:
 
     def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
         """Return continuations of prompts."""
-        try:
-            return self._generate(questions)
-        except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            raise MemoryFull from None
-
-    def _generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
         width = max(question.prompt.length for question in questions)
         tokens = torch.zeros(len(questions), width, dtype=torch.long)
         seen = torch.zeros_like(tokens)
         for row, (prompt, _) in enumerate(questions):
             tokens[row, width - prompt.length :] = torch.tensor(prompt.head + prompt.tail)
             seen[row, width - prompt.length :] = 1
-        with torch.inference_mode():
-            found = self.model.generate(
-                tokens.to(self.model.device),
-                attention_mask=seen.to(self.model.device),
-                generation_config=GenerationConfig(
-                    max_new_tokens=max(question.limit for question in questions),
-                    eos_token_id=self.ends or None,
-                    pad_token_id=self.ends[0] if self.ends else 0,
-                ),
-            )
-        return list(map(self._reply, questions, found[:, width:].tolist()))
+        settings = GenerationConfig(
+            max_new_tokens=max(question.limit for question in questions),
+            eos_token_id=self.ends or None,
+            pad_token_id=self.ends[0] if self.ends else 0,
+        )
+        device = self.model.device
+        try:
+            with torch.inference_mode():
+                written = self.model.generate(
+                    tokens.to(device), attention_mask=seen.to(device), generation_config=settings
+                )
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            raise MemoryFull from None
+        return list(map(self._reply, questions, written[:, width:].tolist()))
 
     def _reply(self, question: TextQuestion, answer: list[int]) -> Reply:
         answer = answer[: question.limit]
-        end = next((place for place, token in enumerate(answer) if token in self.ends), None)
+        end = next((number for number, token in enumerate(answer) if token in self.ends), None)
         paid = answer if end is None else answer[: end + 1]
         return Reply(
             text=self.prompts.decode(answer[:end]).strip(),
@@ -263,11 +254,11 @@ def load_engine(folder: Path, device_name: str | None = None, dtype_name: str | 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         with _quiet():
-            model, found = AutoModelForCausalLM.from_pretrained(
+            model, loading = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=dtype, local_files_only=True, output_loading_info=True
             )
-        if found["missing_keys"]:
-            missing = ", ".join(sorted(found["missing_keys"])[:3])
+        if loading["missing_keys"]:
+            missing = ", ".join(sorted(loading["missing_keys"])[:3])
             raise ConfigError(f"the weights in {folder} are not complete: {missing} … are missing; download them again")
         return TorchEngine(model.to(device).eval(), tokenizer)
     except ConfigError:

@@ -70,13 +70,12 @@ def encoded(vocabulary: TokenVocabulary, request: Request, manner: Manner) -> En
     """Return a request as tokens."""
     if request.constraint is None or not request.constraint.choices:
         return Encoded(chat_prompt(vocabulary, request.messages))
-    style, prior = manner
     labels, asked = request.constraint.choices, parts_of(request)
     prompt, *empty = (
-        label_prompt(vocabulary, style, asked._replace(text=text), labels)
-        for text in (asked.text, *(EMPTY_TEXTS if prior else ()))
+        label_prompt(vocabulary, manner.style, asked._replace(text=text), labels)
+        for text in (asked.text, *(EMPTY_TEXTS if manner.prior else ()))
     )
-    return Encoded(prompt, label_sequences(vocabulary, style, labels), tuple(empty))
+    return Encoded(prompt, label_sequences(vocabulary, manner.style, labels), tuple(empty))
 
 
 def parts_of(request: Request) -> QuestionParts:
@@ -109,25 +108,17 @@ def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[
 
 def chat_prompt(vocabulary: TokenVocabulary, messages: Sequence[Message]) -> Prompt:
     """Return a conversation in the model's own template, up to the start of its answer."""
-    head: list[int] = []
     if messages[0].role != "system":
-        head += _turn(vocabulary, "system", DEFAULT_SYSTEM)
-    for message in messages[:-1]:
-        head += _turn(vocabulary, message.role, message.content)
-    tail = _turn(vocabulary, messages[-1].role, messages[-1].content)
-    return Prompt(tuple(head), (*tail, vocabulary.turn_start, *vocabulary.encode("assistant\n")))
-
-
-def _turn(vocabulary: TokenVocabulary, role: str, content: str) -> list[int]:
-    opened = [vocabulary.turn_start, *vocabulary.encode(f"{role}\n{content}")]
-    return [*opened, vocabulary.turn_end, *vocabulary.encode("\n")]
+        messages = [Message("system", DEFAULT_SYSTEM), *messages]
+    start, end = vocabulary.turn_start, (vocabulary.turn_end, *vocabulary.encode("\n"))
+    turns = [(start, *vocabulary.encode(f"{turn.role}\n{turn.content}"), *end) for turn in messages]
+    head = (token for turn in turns[:-1] for token in turn)
+    return Prompt(tuple(head), (*turns[-1], start, *vocabulary.encode("assistant\n")))
 
 
 def _menu(listed: str, labels: Sequence[str]) -> str:
-    bare = "\n".join(f"- {label}" for label in labels)
-    if listed and listed != bare:  # the labels have meanings
-        return f"Labels:\n{listed}"
-    return f"Labels: {enumerated(labels)}"
+    has_meanings = listed and listed != "\n".join(f"- {label}" for label in labels)
+    return f"Labels:\n{listed}" if has_meanings else f"Labels: {enumerated(labels)}"
 
 
 # The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
@@ -158,14 +149,14 @@ class NumpyEngine:
 
     def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens, in the words that suit this model."""
-        return [encoded(self.vocabulary, one.request, one.manner) for one in asked]
+        return [encoded(self.vocabulary, job.request, job.manner) for job in asked]
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats]]:
         """Return the log-probabilities of the labels of each question."""
         priors = [self._prior(question) for question in questions]
-        found = self._read([(question.prompt, question.tree) for question in questions])
+        logs = self._read([(question.prompt, question.tree) for question in questions])
         return enumerate(
-            raw if prior is None else normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)
+            raw if prior is None else normalised(raw - prior) for raw, prior in zip(logs, priors, strict=True)
         )
 
     def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
@@ -177,7 +168,7 @@ class NumpyEngine:
         written: list[int] = []
         ended = False
         while len(written) < limit and not ended:
-            (answer,) = self.network.read([Piece.sequence(tokens, cache)], tile=1)
+            (answer,) = self.network.read([Piece.after(cache, tokens)], tile=1)
             token = int(self.network.logits(answer.states)[0].argmax())
             ended = token in self.vocabulary.control
             cache, tokens = answer.cache, [token]
@@ -189,11 +180,7 @@ class NumpyEngine:
         )
 
     def _read(self, asked: Sequence[tuple[Prompt, LabelTree]]) -> list[Floats]:
-        pieces = []
-        for prompt, tree in asked:
-            cache, tokens = self._cached_head(prompt)
-            pieces.append(label_piece(tree, tokens, cache))
-        answers = self.network.read(pieces)
+        answers = self.network.read([Piece.after(*self._cached_head(prompt), tree) for prompt, tree in asked])
         return [
             label_log_probabilities(tree, self.network, answer.states)
             for (_, tree), answer in zip(asked, answers, strict=True)
@@ -204,8 +191,8 @@ class NumpyEngine:
             return None
 
         def ask() -> Floats:
-            found = self._read([(prompt, question.tree) for prompt in question.empty])
-            return np.log(np.exp(np.stack(found)).mean(axis=0))
+            logs = self._read([(prompt, question.tree) for prompt in question.empty])
+            return np.log(np.exp(np.stack(logs)).mean(axis=0))
 
         return self._priors.get((question.empty, question.tree), ask)
 
@@ -216,40 +203,24 @@ class NumpyEngine:
 
     def _read_head(self, head: tuple[int, ...]) -> KVCache:
         cache, rest = self._read_start(self.network.empty_cache(), head)
-        return self.network.read([Piece.sequence(rest, cache)])[0].cache if rest else cache
+        return self.network.read([Piece.after(cache, rest)])[0].cache if rest else cache
 
     def _read_start(self, cache: KVCache, tokens: tuple[int, ...]) -> tuple[KVCache, tuple[int, ...]]:
         """Read tokens in parts until the rest is short enough to be read at once; return the cache and that rest."""
         while len(tokens) > LONGEST_READ:
-            cache = self.network.read([Piece.sequence(tokens[:LONGEST_READ], cache)])[0].cache
+            cache = self.network.read([Piece.after(cache, tokens[:LONGEST_READ])])[0].cache
             tokens = tokens[LONGEST_READ:]
         return cache, tokens
 
 
-def label_piece(tree: LabelTree, tokens: Sequence[int], cache: KVCache) -> Piece:
-    """Return the tail of a prompt, with the tokens appended that scoring all labels needs."""
-    count, extra = len(tokens), len(tree.appended)
-    visible = np.tri(count + extra, dtype=bool)
-    visible[count:, count:] = tree.visible
-    last = cache.length + count - 1
-    positions = [*range(cache.length, last + 1), *(last + depth for depth in tree.depths)]
-    return Piece(
-        tokens=np.array([*tokens, *tree.appended], np.int64),
-        positions=np.array(positions, np.int64),
-        visible=visible,
-        read=np.arange(count - 1, count + extra),
-        cache=cache,
-    )
-
-
 def label_log_probabilities(tree: LabelTree, network: Network, states: Floats) -> Floats:
     """Return the log-probability of each label from the states of the piece's rows."""
-    found = np.zeros(tree.size, np.float32)
+    logs = np.zeros(tree.size, np.float32)
     for fork in tree.forks:
         logits = normalised(network.logits(states[fork.row : fork.row + 1], fork.tokens)[0])
         for value, labels in zip(logits, fork.labels, strict=True):
-            found[list(labels)] += value
-    return found
+            logs[list(labels)] += value
+    return logs
 
 
 def processors() -> int:

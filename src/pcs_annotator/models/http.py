@@ -18,7 +18,7 @@ import orjson
 from pcs_annotator.base.errors import BadRequest, ModelError, warn_user
 from pcs_annotator.models.catalog import same_model
 from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
-from pcs_annotator.models.sharing import lease, release
+from pcs_annotator.models.provider import lease, release
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, ClientTimeout, FormData

@@ -14,10 +14,10 @@ from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
+from pcs_annotator.models.http import ERROR_BYTES, UNREADABLE, Client, HttpReply
 from pcs_annotator.models.logprobs import read_logprobs
 from pcs_annotator.models.provider import opens
-from pcs_annotator.models.sessions import ERROR_BYTES, UNREADABLE, Client, HttpReply
-from pcs_annotator.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
+from pcs_annotator.models.reasoning import ask_with_room, has_thought, notice_thinking, usual_room
 
 FINISHES: dict[object, Finish] = {
     "stop": "stop",
