@@ -36,7 +36,8 @@ from pcs_annotator.faces.web.guard import Guard, Rules
 from pcs_annotator.models.logprobs import pack
 from pcs_annotator.runs.files.config import read_config
 from pcs_annotator.runs.review_state import ReviewState, append_events
-from pcs_annotator.tables.tabular import columns_of, read_file, texts_of
+from pcs_annotator.tables.arrow import columns_of, texts_of
+from pcs_annotator.tables.find import read_file
 from tests.fuzz.mutate import VALUES, as_json, bytes_like, either
 
 Door = Callable[[random.Random, Path], None]
@@ -58,7 +59,7 @@ timeout = 2.5
 budget_usd = 1.0
 prices = {"openai:gpt-4o-mini" = [0.1, 0.2]}
 [relations]
-use = ["original", "frame", "rule:voice|llm:voice"]
+use = ["original", "frame", "case|llm:voice"]
 [learn]
 optimiser = "lr"
 max_error = 0.05

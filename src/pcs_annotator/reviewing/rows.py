@@ -21,7 +21,7 @@ from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.relations.base import rephrased
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import ShownVote
 from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people
@@ -30,8 +30,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.chunks import text_names
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.tables import text_names
 
 DECISIONS = ("none", "accept", "agree", "review")
 

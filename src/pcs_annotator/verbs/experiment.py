@@ -18,7 +18,7 @@ from pcs_annotator.showing import pictures
 from pcs_annotator.studies.paper.questions import EXPERIMENTS
 from pcs_annotator.studies.paper.study import Replication, Settings
 from pcs_annotator.tables.files import write_json
-from pcs_annotator.tables.tabular import table_stem
+from pcs_annotator.tables.find import table_stem
 from pcs_annotator.verbs.evaluate import check_folder, write_results
 from pcs_annotator.version import __version__
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluate.agreement import Resampling
 from pcs_annotator.judging.evaluate.as_tables import agreement_tables, coders_table, tidy_table
@@ -20,10 +20,10 @@ from pcs_annotator.showing.answer import of_run
 from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
+from pcs_annotator.tables.write import STRICT, OutputPolicy
 
-Format = Literal["markdown", "latex", "csv", "docx"]
-ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".docx": "docx"}
+Format = Literal["markdown", "latex", "csv"]
+ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
@@ -68,10 +68,7 @@ def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
     if name is None and out is not None:
         check_ending(out, tuple(ENDINGS))
-    found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
-    if found == "docx" and out is None:
-        raise ConfigError("that cannot be printed: name a file with -o, such as -o tables.docx")
-    return found
+    return name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
 
 
 def paper_text(paper: Paper, kind: Format) -> str:
@@ -121,5 +118,4 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
 
 def write_paper(paper: Paper, kind: Format, out: Path, policy: OutputPolicy = STRICT) -> Path:
     """Write the parts into a file, and return its path."""
-    text = rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind)
-    return policy.write_page(out, text)
+    return policy.write_page(out, paper_text(paper, kind))

@@ -24,7 +24,7 @@ from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics import figures as metrics
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote

@@ -41,7 +41,7 @@ PURPOSES: dict[str, dict[str, str]] = {
     },
     "Conclusions": {
         "estimate": "which shares, differences or regressions do the labels support?",
-        "paper": "write results and methods of a run for a paper: Markdown, LaTeX, Word or CSV",
+        "paper": "write results and methods of a run for a paper: Markdown, LaTeX or CSV",
     },
     "Research": {
         "evaluate": "is PCS better than simpler methods on these votes?",
@@ -58,8 +58,6 @@ PURPOSES: dict[str, dict[str, str]] = {
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    **dict.fromkeys(("gold", "finish", "estimate"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange", "versions", "forget"), "write"),
 }
 """Modules with several commands; each of the others has one."""
 

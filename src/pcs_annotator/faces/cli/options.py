@@ -20,7 +20,7 @@ from pcs_annotator.base.fields import Setting
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
-from pcs_annotator.tables.tabular import table_place
+from pcs_annotator.tables.find import table_place
 
 F = TypeVar("F", bound=Callable[..., Any])
 take, take_settings = settings.take, settings.take_settings
@@ -200,6 +200,7 @@ QUIET = _printing("-q", "--quiet", help="Print only errors.")
 printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how to print
 
 
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )

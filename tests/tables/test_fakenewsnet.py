@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry
+
+from pcs_annotator import PcsWarning
+from pcs_annotator.base.errors import MissingPackage, TableError
+from pcs_annotator.tables.chunks import Columns, Dataset, read_source
+from pcs_annotator.tables.fakenewsnet import is_fakenewsnet
+
+HEADER = "id,news_url,title,tweet_ids\n"
+
+
+def texts(found: Dataset) -> dict[str, tuple[str, str | None]]:
+    return {item.id: (item.text, gold) for item, gold in zip(found.items, found.gold, strict=True)}
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    for site in ("politifact", "gossipcop"):
+        for label in ("fake", "real"):
+            rows = "".join(
+                f'{site}-{label}{n},http://x.example/{n},"{label.title()}, news {n} of {site}",1\t2\n' for n in range(6)
+            )
+            (tmp_path / f"{site}_{label}.csv").write_text(HEADER + rows, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def articles(tmp_path: Path) -> Path:
+    for label in ("fake", "real"):
+        folder = tmp_path / "politifact" / label / f"politifact-{label}"
+        folder.mkdir(parents=True)
+        content = {"title": f"A {label} title", "text": "It went on\nfor long.", "url": None}
+        (folder / "news content.json").write_text(json.dumps(content), encoding="utf-8")
+        (folder.parent / "politifact-never-downloaded").mkdir()
+    return tmp_path
+
+
+def test_a_plain_file_is_read_as_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label\nA day.,good\n", encoding="utf-8")
+    assert texts(read_source(path, Columns())) == {"1": ("A day.", "good")}
+    odd = tmp_path / "hf:mine.csv"
+    odd.write_text("text\nA day.\n", encoding="utf-8")
+    assert not is_fakenewsnet(odd)
+
+
+def test_titles_of_fakenewsnet_are_texts_and_the_name_of_the_file_is_gold(tables: Path) -> None:
+    found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
+    assert len(found) == 24
+    assert found["politifact-fake0"] == ("Fake, news 0 of politifact", "fake")
+    assert found["gossipcop-real5"] == ("Real, news 5 of gossipcop", "real")
+
+
+def test_one_site_of_fakenewsnet_is_named_like_a_folder(tables: Path) -> None:
+    found = read_source(f"fakenewsnet:{tables}/politifact", Columns())
+    assert {item.id.partition("-")[0] for item in found.items} == {"politifact"}
+    assert len(found.items) == 12
+
+
+def test_the_first_rows_of_fakenewsnet_are_of_both_labels(tables: Path) -> None:
+    found = read_source(f"fakenewsnet:{tables}", Columns(), limit=10)
+    assert len(found.items) == 10
+    assert set(found.gold) == {"fake", "real"}
+    assert found.items == read_source(f"fakenewsnet:{tables}", Columns(), limit=10).items
+
+
+@pytest.mark.parametrize("part", ["", "/politifact"])
+def test_articles_of_fakenewsnet_begin_with_their_title(articles: Path, part: str) -> None:
+    found = texts(read_source(f"fakenewsnet:{articles}{part}", Columns()))
+    assert found["politifact-fake"] == ("A fake title\n\nIt went on\nfor long.", "fake")
+    assert found["politifact-real"][1] == "real"
+    assert len(found) == 2
+    titles = texts(read_source(f"fakenewsnet:{articles}{part}", Columns(text="title")))
+    assert titles["politifact-fake"][0] == "A fake title"
+
+
+def test_a_text_that_is_both_fake_and_real_has_no_gold(tables: Path) -> None:
+    for label in ("fake", "real"):
+        with (tables / f"politifact_{label}.csv").open("a", encoding="utf-8") as file:
+            file.write(f"twin-{label},,The same title,\n")
+    with pytest.warns(PcsWarning, match="2 rows.*fake and real"):
+        found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
+    assert found["twin-fake"] == found["twin-real"] == ("The same title", None)
+    assert found["politifact-fake0"][1] == "fake"
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a ragged row": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\ne,f\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*4 columns, got 2",
+    ),
+    "no title column": (
+        lambda folder: (folder / "site_fake.csv").write_text("id,news_url\na,b\n", encoding="utf-8"),
+        r"site_fake\.csv.*'title'",
+    ),
+    "an empty id": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\n,b,c,d\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*id is empty",
+    ),
+    "an id twice": (
+        lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\na,b,c,d\n", encoding="utf-8"),
+        r"site_fake\.csv, row 2.*'a'.*row 1",
+    ),
+    "nothing": (lambda folder: None, "nothing found"),
+}
+
+
+@pytest.mark.parametrize(("damage", "problem"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_table_of_fakenewsnet_is_named_with_its_row(
+    tmp_path: Path, damage: Callable[[Path], object], problem: str
+) -> None:
+    damage(tmp_path)
+    with pytest.raises(TableError, match=problem):
+        read_source(f"fakenewsnet:{tmp_path}", Columns())
+
+
+@pytest.mark.parametrize("content", ['{"title": "A title", "te', "[]", '{"title": 3}'])
+def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str) -> None:
+    path = articles / "politifact" / "fake" / "politifact-fake" / "news content.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(TableError, match=r"politifact-fake/news content\.json"):
+        read_source(f"fakenewsnet:{articles}", Columns())
+
+
+def test_a_good_dataset_gives_no_warning(tables: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_source(f"fakenewsnet:{tables}", Columns())
+
+
+HUB = "hf://datasets/me/reviews/data/test.csv"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stand-in for the files of Hugging Face."""
+
+    class Hub(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
+        protocol = ("hf",)
+        store: ClassVar[dict[str, object]] = {}
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("hf:/")))
+
+    monkeypatch.setitem(_registry, "hf", Hub)
+    yield
+    Hub.clear_instance_cache()
+
+
+def test_files_of_hugging_face_are_read_through_fsspec(hub: None) -> None:
+    with fsspec.open(HUB, "w") as file:
+        file.write("id,text,label\n7,Fine.,good\n8,Awful.,bad\n")
+    found = read_source(HUB, Columns(gold="label"))
+    assert [(item.id, item.text) for item in found.items] == [("7", "Fine."), ("8", "Awful.")]
+    assert list(found.gold) == ["good", "bad"]
+    parts = read_source("hf://datasets/me/reviews/data/*.csv", Columns(gold="label"))
+    assert len(parts.items) == 2
+    with pytest.raises(TableError, match=r"there is no file hf://datasets/me/reviews/none\.csv"):
+        read_source("hf://datasets/me/reviews/none.csv", Columns())
+
+
+def test_files_of_hugging_face_need_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(_registry, "hf", raising=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingPackage, match=r"huggingface_hub.*install it, or copy the file here"):
+        read_source(HUB, Columns())
