@@ -315,7 +315,7 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    found = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
+    found: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
     figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
     # an earlier version wrote that without gold labels were accepted
     why = NO_GOLD if model.by_agreement else evaluation["no_figures"]

@@ -274,7 +274,7 @@ def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> 
         moved[one.dataset] = moved.get(one.dataset, 0.0) + change
     spread = float(np.sqrt(sum(change.var() for change in moved.values())))
     rows = sum({one.dataset: len(one.gold) for one, _ in pairs}.values())
-    difference = float(np.mean(np.subtract(*values)))
+    difference = float(np.mean(values[0]) - np.mean(values[1]))
     test = significance.bootstrap_test(difference, spread, rows, WIDENING)
     return Compared(len(pairs), significance.average_relative_improvement(*values), test)
 
