@@ -112,7 +112,7 @@ def measure(path: Path) -> None:
     """Open the run as the page does, in a fresh process, and print every figure."""
     began = time.perf_counter()
     from pcs_annotator.reviewing.session import Review
-    from pcs_annotator.reviewing.values import Given, Query, ReviewOptions
+    from pcs_annotator.reviewing.values import Given, ReviewOptions
 
     imported = time.perf_counter() - began
     review = Review.open(path, ReviewOptions(refit_every=0))
@@ -139,21 +139,6 @@ def measure(path: Path) -> None:
     for queue in (*SEQUENCE, "doubtful"):
         print("{}: {:.1f} ms CPU per item, at most {:.1f}".format(queue, *timed(partial(judge, queue), 40)))
     print("progress: {:.1f} ms, at most {:.1f}".format(*timed(lambda: review.progress("ann"), 20)))
-    queries = {
-        "no filter": Query(),
-        "label, confidence, decision": Query(label="neutral", least=0.5, most=0.99, decision="accept"),
-        "disagreement, not reviewed": Query(disagreement=True, reviewed=False, sort="doubtful"),
-        "text": Query(text="Angry about"),
-        "columns": Query(columns={"topic": "Sport", "likes": "77"}),
-        "latest verdicts": Query(reviewer="ann", sort="recent"),
-        "all": Query(
-            label="neutral", least=0.3, disagreement=True, reviewed=False, text="plan", columns={"topic": "sport"}
-        ),
-    }
-    for name, query in queries.items():
-        found = review.find(query, "ann")
-        figures = timed(partial(review.find, query, "ann"), 10, time.perf_counter)
-        print("filter by {}: {:.0f} ms, at most {:.0f}; {:,} rows".format(name, *figures, found.total))
     print("memory {} MB at the end, {} MB at its highest".format(*memory()))
     review.close()
 

@@ -12,7 +12,7 @@ import pytest
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
 from pcs_annotator.core.review import Draw, Queue, Verdict, fixed_order
 from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
-from pcs_annotator.reviewing.values import Given, Query, Shown
+from pcs_annotator.reviewing.values import Given, Shown
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.verbs.fit import fit_run
@@ -202,16 +202,8 @@ def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: Codebo
     assert all(len(events(folder, place, Verdict)) == 1 for place in PLACES)
 
 
-def test_lists_are_about_one_variable_and_progress_about_all(review: CodebookReview) -> None:
+def test_progress_is_about_all_variables(review: CodebookReview) -> None:
     judge(review, "random")
-    assert review.review_of(Query(variable="tone")).find(Query(reviewed=True)).total == 1
-    query = Query(variable="frames=morality", label="yes")
-    found = review.review_of(query).find(query, "ann")
-    saved = review.review_of(query).accept_all(query, "ann", found.acceptable)
-    assert {one.label for one in saved.verdicts} == {"yes"}
-    assert len(review.undo("ann")) == len(saved.verdicts)
-    with pytest.raises(ConfigError, match="variable='mood' is not one of topic, frames=conflict"):
-        review.review_of(Query(variable="mood"))
     progress = review.progress("ann")
     assert progress.queues["random"] == (1, 59)
     assert "promise" in progress.fit.promise

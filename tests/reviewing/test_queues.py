@@ -16,7 +16,7 @@ from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_o
 from pcs_annotator.reviewing.queues import unlike_gold_first
 from pcs_annotator.reviewing.rows import DECISIONS
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query, ReviewOptions, Shown
+from pcs_annotator.reviewing.values import ReviewOptions, Shown
 from pcs_annotator.runs import review_state
 from pcs_annotator.runs.gold import FromPeople, gold_of, take_gold
 from pcs_annotator.runs.review_state import read_review
@@ -98,7 +98,7 @@ def test_both_queues_are_one_sequence(review: Review) -> None:
     while review.next_row("ann", "random") is not None:
         judge(review, "random", "bad")
     assert review.next_row("ann", "learn") is None
-    assert review.find(Query(reviewed=True)).total == 40
+    assert int((review.state.coders > 0).sum()) == 40
 
 
 def test_the_sequence_goes_on_after_reopening(review: Review, run: Path) -> None:
@@ -126,20 +126,6 @@ def test_drawing_ends_when_all_rows_have_verdicts(review: Review) -> None:
         review.submit(verdict(review.show(f"t{row}", "ann"), "good"))
     assert review.next_row("ann", "random") is None
     assert draws_in(review) == []  # drawing all of them would only cost time
-
-
-def test_rows_accepted_in_bulk_are_still_drawn_to_be_looked_at(review: Review) -> None:
-    review.accept_all(Query(text="case"), "ann", 40)
-    assert review.next_row("ann", "doubtful") is None
-    assert review.progress("ann").queues["random"] == (0, 40)
-    run = review.rows.run
-    shown = take(review, "random")
-    assert shown.outcome is None  # what they accepted is not shown either
-    place = review.rows.places[shown.id]
-    assert not gold_of(run.folder, run.dataset).random_sample[place]
-    review.submit(verdict(shown, "good"))
-    assert gold_of(run.folder, run.dataset).random_sample[place]
-    assert review.progress("ann").queues["random"] == (1, 39)
 
 
 def test_rows_that_a_person_labelled_in_a_file_are_drawn_but_not_shown(review: Review, run: Path) -> None:
@@ -313,8 +299,7 @@ def test_a_second_person_judges_the_same_row_without_seeing_the_first_verdict(do
     doubly.submit(verdict(ours, "good"))
     again = doubly.show(ours.id, "bob")
     assert again.reviewed is None
-    [listed] = doubly.find(Query(text=ours.text), "bob").rows
-    assert listed.reviewed is None
+    assert doubly.listed(doubly.rows.places[ours.id], "bob").reviewed is None
     doubly.submit(verdict(theirs, "bad", "bob"))  # the other verdict does not stop it
     for name in ("ann", "bob", "carl"):
         shown = doubly.show(ours.id, name)

@@ -15,13 +15,12 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
-from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.reviewing.rows import DECISIONS, Rows, asked_questions, matching
+from pcs_annotator.reviewing.rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query, ReviewOptions
-from pcs_annotator.runs.review_state import ReviewState, append_events
+from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.review_state import append_events
 from pcs_annotator.runs.settings import Config, RelationSettings, TaskSettings
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.human_files import GivenGold, write_gold
@@ -145,16 +144,6 @@ def test_labels_that_people_gave_in_a_file_are_gold(run: Path) -> None:
     assert rows.data_gold[same] == -1
 
 
-def test_models_disagree_where_their_most_frequent_labels_differ(run: Path) -> None:
-    rows = rows_of(run)
-    for place in range(len(rows)):
-        own = []
-        for annotator in range(len(rows.run.votes.annotators)):
-            given = rows.run.votes.codes[place, annotator].ravel()
-            own.append(int(np.bincount(given[given >= 0], minlength=2).argmax()))
-        assert rows.disagreement[place] == (len(set(own)) > 1)
-
-
 def damaged(run: Path) -> Path:
     (run / "items.parquet").write_bytes((run / "items.parquet").read_bytes()[:200])
     return run
@@ -216,87 +205,6 @@ def test_a_promise_is_void_if_votes_have_changed_since(run: Path, tmp_path: Path
     certificate = rows_of(run).judgement.model.certificate
     assert certificate is not None
     assert "votes changed since this promise was made" in certificate.why_not
-
-
-# ── queries ──
-
-
-def record_with(rows: Rows, *given: tuple[str, str | None, str]) -> ReviewState:
-    verdicts = [
-        Verdict(
-            number=number,
-            id=name,
-            text_hash=rows.text_hash(rows.places[name]),
-            label=label,
-            reviewer=reviewer,
-            at="2026-01-01",
-            queue="chosen",
-        )
-        for number, (name, label, reviewer) in enumerate(given, 1)
-    ]
-    append_events(rows.run.folder.review, verdicts)
-    return rows.run.review()
-
-
-def test_filters_apply_to_all_rows(run: Path) -> None:
-    rows = rows_of(with_columns(run))
-    record = record_with(
-        rows, ("t25", "good", "ann"), ("t26", "bad", "ann"), ("t26", "good", "bob"), ("t27", None, "ann")
-    )
-    judgement, size = rows.judgement, len(rows)
-    texts = np.array([rows.text(place) for place in range(size)])
-    likes = np.arange(size) % 5
-    named = np.array(rows.ids)
-    expected: dict[str, tuple[Query, Mask]] = {
-        "label": (Query(label="Good"), judgement.label == 0),
-        "decision": (Query(decision="review"), judgement.decision == 3),
-        "least": (Query(least=0.6), judgement.certainty >= 0.6),
-        "most": (Query(most=0.6), judgement.certainty <= 0.6),
-        "disagreement": (Query(disagreement=True), rows.disagreement),
-        "agreement": (Query(disagreement=False), ~rows.disagreement),
-        "reviewer": (Query(reviewer="bob"), named == "t26"),
-        "skipped too": (Query(reviewer="ann"), np.isin(named, ["t25", "t26", "t27"])),
-        "reviewed": (Query(reviewed=True), np.isin(named, ["t25", "t26"])),
-        "not reviewed": (Query(reviewed=False), ~np.isin(named, ["t25", "t26"])),
-        "conflict": (Query(conflict=True), named == "t26"),
-        "verdict": (Query(verdict="good"), named == "t25"),
-        "text": (Query(text="LOOKS GOOD"), np.char.find(texts, "looks good") >= 0),
-        "column": (Query(columns={"topic": "sport"}), np.arange(size) % 3 == 0),
-        "numbers": (Query(columns={"likes": "3", "topic": "Money"}), (likes == 3) & (np.arange(size) % 3 == 1)),
-        "both": (
-            Query(label="bad", text="looks bad"),
-            (judgement.label == 1) & (np.char.find(texts, "looks bad") >= 0),
-        ),
-    }
-    for name, (query, mask) in expected.items():
-        assert matching(rows, record, query).tolist() == np.flatnonzero(mask).tolist(), name
-
-
-def test_found_rows_are_sorted_and_counted(run: Path) -> None:
-    rows = rows_of(run)
-    record = record_with(rows, ("t25", "good", "ann"), ("t3", "bad", "ann"))
-    doubtful = rows.judgement.certainty[matching(rows, record, Query(sort="doubtful"))]
-    assert (np.diff(doubtful) >= 0).all()
-    certain = rows.judgement.certainty[matching(rows, record, Query(sort="certain"))]
-    assert (np.diff(certain) <= 0).all()
-    recent = matching(rows, record, Query(sort="recent"))
-    assert [rows.ids[place] for place in recent[:2]] == ["t3", "t25"]
-    found = rows.count_labels(matching(rows, record, Query()))
-    assert found == {"good": (rows.judgement.label == 0).sum(), "bad": (rows.judgement.label == 1).sum()}
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        (Query(label="fine"), "'fine' is not one of the labels"),
-        (Query(decision="perhaps"), "no decision is called 'perhaps'"),  # type: ignore[arg-type]
-        (Query(columns={"author": "x"}), "the data has no column 'author' to filter by"),
-    ],
-)
-def test_queries_about_what_is_not_there(run: Path, query: Query, said: str) -> None:
-    rows = rows_of(run)
-    with pytest.raises((LabelError, ConfigError), match=said):
-        matching(rows, rows.run.review(), query)
 
 
 # ── the log ──

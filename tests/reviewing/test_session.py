@@ -11,15 +11,14 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import UserError
-from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, UnknownRow
+from pcs_annotator.base.errors import ConfigError, LabelError, UnknownRow
 from pcs_annotator.core.review import Queue, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query, ReviewOptions
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review
 from tests.reviewing.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
-CASES = Query(text="case")
 """All rows."""
 
 
@@ -167,64 +166,6 @@ def test_only_own_verdicts_are_undone(review: Review) -> None:
     judge(review, "random", "good", "bob")
     review.undo("ann")
     assert review.progress("ann").reviewers == {"bob": 1}
-
-
-def test_many_rows_are_accepted_and_taken_back_together(review: Review, run: Path) -> None:
-    judge(review, "random", "good")
-    query = Query(label="good", size=5)
-    found = review.find(query, "ann")
-    assert len(found.rows) == 5
-    assert found.acceptable > 5
-    saved = review.accept_all(query, "ann", found.acceptable, found.fits)
-    assert len(saved.verdicts) == found.acceptable
-    verdicts = [one for one in read_review(run / "review.jsonl") if isinstance(one, Verdict) and one.group]
-    assert {(one.label, one.queue, one.proposed) for one in verdicts} == {("good", "chosen", "good")}
-    assert review.find(query, "ann").acceptable == 0
-    assert review.accept_all(query, "ann", 0).verdicts == []
-    undone = review.undo("ann")
-    assert undone == saved.verdicts
-    assert review.progress("ann").verdicts == 1
-
-
-def test_a_list_that_has_changed_is_not_accepted(review: Review) -> None:
-    found = review.find(CASES, "ann")
-    judge(review, "random", "good")
-    with pytest.raises(ChangedMeanwhile, match="39 rows to accept now, and had 40"):
-        review.accept_all(CASES, "ann", found.acceptable)
-    with pytest.raises(ChangedMeanwhile, match="a fit has changed labels"):
-        review.accept_all(CASES, "ann", 39, fits=found.fits + 1)
-    assert review.progress("ann").verdicts == 1
-
-
-def test_rows_in_other_hands_are_left_out_of_a_list(review: Review) -> None:
-    held = review.next_row("bob", "random")
-    assert held is not None
-    saved = review.accept_all(CASES, "ann", 40)
-    assert saved.left_out == 1
-    assert held.id not in {one.id for one in saved.verdicts}
-
-
-@pytest.mark.parametrize("query", [Query(), Query(reviewed=False, sort="doubtful", page=1)])
-def test_labels_are_accepted_together_only_on_a_list_with_a_filter(review: Review, query: Query) -> None:
-    assert review.find(query, "ann").acceptable == 0
-    with pytest.raises(ConfigError, match="only on a list with a filter"):
-        review.accept_all(query, "ann", 0)
-
-
-def test_neither_gold_nor_a_verdict_is_accepted_over(review: Review) -> None:
-    judged = judge(review, "random", "good", "bob")
-    found = review.find(CASES, "ann")
-    assert (found.total, found.acceptable) == (60, 39)  # 20 rows have gold
-    saved = {one.id for one in review.accept_all(CASES, "ann", 39).verdicts}
-    assert not saved & {judged.id, *(f"t{row}" for row in range(20))}
-
-
-def test_pages_of_a_list(review: Review) -> None:
-    first, second = (review.find(Query(size=25, page=page), "ann").rows for page in (0, 1))
-    last = review.find(Query(size=25, page=2), "ann").rows
-    assert [one.id for one in (*first, *second, *last)] == [f"t{row}" for row in range(60)]
-    assert first[0].gold is not None
-    assert first[0].confidence is not None
 
 
 def test_progress_tells_pace_and_what_is_left(review: Review) -> None:

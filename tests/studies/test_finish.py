@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Given, Query, ReviewOptions
+from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.studies.estimating.gold import GoldGoal, plan_gold
 from pcs_annotator.studies.finish import Terms, finish
@@ -145,15 +145,13 @@ def test_the_rows_are_a_queue_of_the_review_and_its_end_gives_the_certificate(fo
     assert last.certificate.name in "".join(said.split())  # a long path may be broken anywhere
 
 
-def test_what_is_accepted_in_bulk_is_still_to_do_and_other_rows_are_not_of_the_queue(folder: Path) -> None:
+def test_other_rows_are_not_of_the_queue(folder: Path) -> None:
     with Review.open(folder, ReviewOptions(refit_every=0)) as review:
         assert review.next_row("Ann", "finish") is None
         assert review.progress("Ann").queues["finish"] == (0, 0)
         assert review.why_empty("Ann", "finish") == "Start with pcs finish."
     first = finish(folder, 0.03)
     with Review.open(folder, ReviewOptions(refit_every=0)) as review:
-        query = Query(most=1.0)
-        review.accept_all(query, "Ann", review.find(query).acceptable)
         assert review.progress("Ann").queues["finish"].left == first.left
         assert judge_next(review, "finish") is not None
         assert review.progress("Ann").queues["finish"].left == first.left - 1

@@ -50,7 +50,6 @@ class Verdict:
     confidence: float | None = None  # its confidence, if there was one
     note: str = ""  # what the person wrote down
     blind: bool = False  # whether they judged before they saw what models and others say
-    group: str = ""  # verdicts with the same group were given, and are undone, together; empty for a single one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +77,6 @@ class Reviewed:
     def label(self) -> str | None:
         """The label that people gave; None if they differ, or all skipped the row."""
         return None if self.deciding is None else self.deciding.label
-
-    @property
-    def looked_at(self) -> bool:
-        """Whether somebody gave a label to this row alone: what is accepted in bulk proves nothing."""
-        return any(one.label is not None and not one.group for one in self.by_reviewer.values())
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> "Reviewed":

@@ -16,7 +16,6 @@ from pcs_annotator.reviewing.values import (
     FitNews,
     Given,
     Progress,
-    Query,
     QueueProgress,
     ReviewOptions,
     Shown,
@@ -111,23 +110,13 @@ class CodebookReview:
         return saved
 
     def undo(self, reviewer: str) -> list[Verdict]:
-        """Take back a person's verdicts on their last text, or those that they gave together, and return them."""
+        """Take back a person's verdicts on their last text, and return them."""
         latest = {part: one.state.latest_of(named(reviewer)) for part, one in self.reviews.items()}
         last = max((given[-1] for given in latest.values() if given), key=lambda one: one.at, default=None)
         if last is None:
             return []
-        same = [
-            part for part, given in latest.items() if given and (given[-1].id, given[-1].group) == (last.id, last.group)
-        ]
+        same = [part for part, given in latest.items() if given and given[-1].id == last.id]
         return [one for part in same for one in self.reviews[part].undo(reviewer)]
-
-    # ── lists of one variable ──
-
-    def review_of(self, query: Query) -> Review:
-        """Return the review of the variable that a query is about."""
-        if query.variable and query.variable not in self.reviews:
-            raise ConfigError(f"variable={query.variable!r} is not one of {', '.join(self.reviews)}")
-        return self.reviews[query.variable] if query.variable else self._first
 
     # ── how far ──
 

@@ -196,7 +196,7 @@ class Queues:
     def blind(self, place: int, reviewer: str, queue: Queue) -> bool:
         """Return whether a person must judge a row of a queue before they see what models and others say."""
         proves = queue != "stream" or bool(self.rows.drawn[place])
-        return proves and queue in self._blind and not (self.state.looked_at[place] and self.state.by(reviewer)[place])
+        return proves and queue in self._blind and not (self.state.coders[place] and self.state.by(reviewer)[place])
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""
@@ -237,8 +237,8 @@ class Queues:
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
-        done, seen, sequence = self.state.coders > 0, self.state.looked_at, self.sequence
-        unseen, to_learn = self._no_gold & ~seen, ~sequence.closed
+        done, sequence = self.state.coders > 0, self.sequence
+        unseen, to_learn = self._no_gold & ~done, ~sequence.closed
         streamed = self.rows.streamed
         to_finish = len(np.unique(self._same[self.finishing]))
         unfinished = len(np.unique(self._same[self.finishing & ~self._settled]))
@@ -248,19 +248,19 @@ class Queues:
             any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
         )
         return {
-            "random": QueueProgress(int(seen[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
-            "learn": QueueProgress(int(seen[self._places("learn")].sum()), int((unseen & to_learn).sum())),
+            "random": QueueProgress(int(done[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
+            "learn": QueueProgress(int(done[self._places("learn")].sum()), int((unseen & to_learn).sum())),
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), open_rows),
             "finish": QueueProgress(to_finish - unfinished, unfinished),
             "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
-            "stream": QueueProgress(int(seen[streamed].sum()), int((~seen[streamed]).sum())),
+            "stream": QueueProgress(int(done[streamed].sum()), int((~done[streamed]).sum())),
         }
 
     @property
     def _settled(self) -> Mask:
         """Which rows have a text that people have labelled, in this row or another."""
-        labelled = ~self._no_gold | (self.state.looked_at & (self.state.decided != UNLABELLED))
+        labelled = ~self._no_gold | ((self.state.coders > 0) & (self.state.decided != UNLABELLED))
         return with_copies(self._same, labelled)
 
     def _places(self, queue: Queue) -> Integers:
@@ -279,11 +279,10 @@ class Queues:
         yield from dict.fromkeys(places[self.needed(reviewer, queue)[places]].tolist())
 
     def needed(self, reviewer: str, queue: Queue) -> Mask:
-        """Return which rows still need a person's verdict; for what proves something, those accepted in bulk, too."""
+        """Return which rows still need a person's verdict."""
         state = self.state
         needed = (state.coders < self.wanted) & ~state.by(reviewer)
         if queue in (*SEQUENCE, "finish"):
-            needed |= (state.coders > 0) & ~state.looked_at
             needed &= (state.coders > 0) | ~self._settled  # the label of a text is that of its copies
         return np.asarray(needed & self._no_gold & (self.finishing if queue == "finish" else True))
 

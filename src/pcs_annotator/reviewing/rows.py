@@ -1,11 +1,8 @@
-"""All rows of a run as arrays, what the model in force says about them, everything about one row, and queries.
-
-Every filter of a query is one pass over an array or an Arrow column.
-"""
+"""All rows of a run as arrays, what the model in force says about them, and everything about one row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,23 +11,21 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
-from pcs_annotator.base.errors import ConfigError, PcsError, TableError, UnknownRow, warn_user
-from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
+from pcs_annotator.base.errors import PcsError, TableError, UnknownRow, warn_user
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task, label_code
+from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.judging.weighing.scoring import row_parts
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.reviewing.values import Query, ShownVote
+from pcs_annotator.reviewing.values import ShownVote
 from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people
 from pcs_annotator.runs.resolve_config import relation_options_of, task_of
-from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
@@ -142,19 +137,6 @@ class Rows:
         return np.array([False] * (len(self) - len(later)) + later, dtype=np.bool_)
 
     @cached_property
-    def disagreement(self) -> Mask:
-        """Where two models give different labels most often."""
-        votes = self.run.votes.hard()
-        return np.concatenate([self._disagreement(votes.shares(rows).sum(axis=2)) for rows in row_parts(votes)])
-
-    def _disagreement(self, shares: Floats) -> Mask:
-        top = shares.argmax(axis=2)
-        spoken = shares.max(axis=2) > 0
-        highest = np.where(spoken, top, -1).max(axis=1)
-        lowest = np.where(spoken, top, len(self.labels)).min(axis=1)
-        return np.asarray((highest > lowest) & spoken.any(axis=1))
-
-    @cached_property
     def to_finish(self) -> tuple[Integers, str]:
         """The rows that people label for a promise about the whole table, the least certain first, and the promise."""
         place = self.run.folder.finish
@@ -179,12 +161,6 @@ class Rows:
         if name not in self.places:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
-
-    def count_labels(self, places: Integers) -> dict[str, int]:
-        """Return label → for how many of these rows the models propose it."""
-        codes = self.judgement.label[places]
-        times = np.bincount(codes[codes >= 0], minlength=len(self.labels)).tolist()
-        return {label: count for label, count in zip(self.labels, times, strict=True) if count}
 
     def gold_label(self, place: int) -> str | None:
         """Return the gold label of a row, if it has one."""
@@ -275,67 +251,3 @@ def asked(phrasing: Phrasing) -> str:
         where += f", after {task.nearest} of {len(task.examples)} examples, chosen for it (set {phrasing.examples})"
         task = replace(task, examples=(), nearest=0)
     return f"{where}\n\n{task_prompt(task)}"
-
-
-FILTERS: Mapping[str, Callable[[Rows, ReviewState, Any], Mask]] = {
-    "label": lambda rows, _, label: rows.judgement.label == label_code(label, rows.labels, "query"),
-    "decision": lambda rows, _, name: rows.judgement.decision == _decision(name),
-    "least": lambda rows, _, least: rows.judgement.certainty >= least,
-    "most": lambda rows, _, most: rows.judgement.certainty <= most,
-    "disagreement": lambda rows, _, wanted: rows.disagreement == wanted,
-    "reviewer": lambda _, state, reviewer: state.by(reviewer),
-    "reviewed": lambda _, state, wanted: (state.coders > 0) == wanted,
-    "conflict": lambda _, state, wanted: state.conflict == wanted,
-    "verdict": lambda rows, state, label: state.decided == label_code(label, rows.labels, "query"),
-    "text": lambda rows, _, words: _contains(rows.texts, words),
-}
-"""Field of a query → which rows have the value that it asks for."""
-
-
-def matching(rows: Rows, state: ReviewState, query: Query) -> Integers:
-    """Return the positions of all rows of a query, in its order."""
-    found = np.ones(len(rows), dtype=np.bool_)
-    for name, having in FILTERS.items():
-        value = getattr(query, name)
-        if value is not None and value != "":
-            found &= having(rows, state, value)
-    for name, value in query.columns.items():
-        found &= _equals(rows, name, value)
-    places = np.flatnonzero(found)
-    return places[_order(rows, state, places, query)]
-
-
-def _decision(name: str) -> int:
-    if name not in DECISIONS:
-        raise ConfigError(f"no decision is called {name!r}: there are {', '.join(DECISIONS)}")
-    return DECISIONS.index(name)
-
-
-def _contains(column: Array, words: str) -> Mask:
-    """Return where a column of texts contains some words, whatever the case."""
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.match_substring(column, words, ignore_case=True).fill_null(False))
-
-
-def _equals(rows: Rows, name: str, value: str) -> Mask:
-    import pyarrow.compute as pc
-
-    if name not in rows.own_columns:
-        raise ConfigError(f"the data has no column {name!r} to filter by: there are {', '.join(rows.own_columns)}")
-    column = rows.own[name]
-    texts = column if pa.types.is_string(column.type) else column.cast(pa.string())
-    same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value.strip().lower())
-    return np.asarray(same.fill_null(False))
-
-
-def _order(rows: Rows, state: ReviewState, places: Integers, query: Query) -> Integers:
-    certainty = rows.judgement.certainty[places]
-    if query.sort == "doubtful":
-        return np.argsort(certainty, kind="stable")
-    if query.sort == "certain":
-        return np.argsort(-certainty, kind="stable")
-    if query.sort == "recent":
-        latest = np.array([state.changes.get(place, UNLABELLED) for place in places.tolist()], dtype=np.intp)
-        return np.argsort(-latest, kind="stable")
-    return np.arange(len(places))

@@ -1,6 +1,5 @@
 """`Review`: what a page for reviewing calls. All of it is synchronous and quick, and called from one thread."""
 
-import secrets
 import statistics
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,6 @@ import numpy as np
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
@@ -22,14 +20,11 @@ from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippen
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.queues import QUEUES, Queues, lock_review
 from pcs_annotator.reviewing.refit import Refits
-from pcs_annotator.reviewing.rows import DECISIONS, Rows, matching
+from pcs_annotator.reviewing.rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import (
-    AcceptedRows,
-    FoundRow,
-    FoundRows,
     Given,
+    ListedRow,
     Progress,
-    Query,
     ReviewerAgreement,
     ReviewerPair,
     ReviewOptions,
@@ -52,7 +47,6 @@ class Review:
         self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
-        self.columns: Sequence[str] = rows.own_columns  # the user's, besides ID and text
         self.folder = rows.run.folder.path
         self.guidelines = guidelines_of(
             {rows.task.instruction: rows.task}, options.guidelines
@@ -89,10 +83,12 @@ class Review:
             return review
 
     @classmethod
-    def look(cls, path: Path, query: Query) -> FoundRows:
-        """Return the rows of a query, whoever reviews the folder; nothing is stored."""
+    def for_people(cls, path: Path) -> tuple["Review", Integers]:
+        """Return a review that stores nothing, and its rows for people without a verdict, the least certain first."""
         rows = Rows.read(path)
-        return cls(rows, rows.run.review(), ReviewOptions(refit_every=0)).find(query)
+        review = cls(rows, rows.run.review(), ReviewOptions(refit_every=0))
+        waiting = np.flatnonzero((rows.judgement.decision == DECISIONS.index("review")) & (review.state.coders == 0))
+        return review, waiting[np.argsort(rows.judgement.certainty[waiting], kind="stable")]
 
     def close(self) -> None:
         """Stop a fit in the background, and let others open the folder."""
@@ -239,7 +235,7 @@ class Review:
         self.refits.start_if_due()
         return verdict
 
-    def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
+    def _verdict(self, place: int, label: str | None, given: Given, number: int) -> Verdict:
         proposed, confidence = self.rows.proposal(place)
         return Verdict(
             number=number,
@@ -253,8 +249,7 @@ class Review:
             proposed=proposed,
             confidence=confidence,
             note=given.note,
-            blind=not group and self.queues.blind(place, given.reviewer, given.queue),
-            group=group,
+            blind=self.queues.blind(place, given.reviewer, given.queue),
         )
 
     def _queue_of(self, place: int, given: Given) -> Queue:
@@ -271,7 +266,7 @@ class Review:
         return given.queue if self.queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:
-        """Take back a person's last verdict, or all of a group, and return what was taken back; empty if nothing is."""
+        """Take back a person's last verdict, and return it; empty if there is none."""
         verdicts = self.state.latest_of(named(reviewer))
         if verdicts:
             numbers = tuple(one.number for one in verdicts)
@@ -280,69 +275,17 @@ class Review:
 
     # ── lists ──
 
-    def review_of(self, query: Query) -> "Review":
-        """Return the review that a query is about."""
-        return self
+    def conflicts(self, reviewer: str) -> list[ListedRow]:
+        """Return the rows that reviewers differ about, as the person may see them who asks."""
+        return [self.listed(place, reviewer) for place in np.flatnonzero(self.state.conflict).tolist()]
 
-    def find(self, query: Query, reviewer: str = "") -> FoundRows:
-        """Return the rows of a query, as the person may see them who asks."""
-        self.take_new_model()
-        places = matching(self.rows, self.state, query)
-        start = query.page * query.size
-        shown = places[start : start + query.size].tolist()
-        return FoundRows(
-            total=len(places),
-            rows=[self._found(place, reviewer) for place in shown],
-            acceptable=len(self._acceptable(places, query)),
-            labels=self.rows.count_labels(places),
-            fits=self.refits.news().fits,
-        )
-
-    def _found(self, place: int, reviewer: str) -> FoundRow:
+    def listed(self, place: int, reviewer: str = "") -> ListedRow:
+        """Return a row as a list shows it."""
         rows = self.rows
         decision, seen = DECISIONS[rows.judgement.decision[place]], self._visible(place, reviewer)
-        return FoundRow(
+        return ListedRow(
             rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
         )
-
-    def _acceptable(self, places: Integers, query: Query) -> Integers:
-        """Return the rows of a query that have a proposed label, and no label of a person: neither gold nor verdict."""
-        rows, state = self.rows, self.state
-        unjudged = (rows.gold == UNLABELLED) & (state.coders == 0)
-        return places[(rows.judgement.label[places] >= 0) & unjudged[places]] if query.narrows else places[:0]
-
-    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> AcceptedRows:
-        """Accept the models' labels of all rows of a query without gold and without a verdict; `undo` takes all back.
-
-        `expected` and `fits` are `FoundRows.acceptable` and `fits`, as the person saw them; None not to compare fits.
-
-        Raises:
-            ConfigError: The query is about all rows.
-            ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
-        """
-        reviewer = named(reviewer)
-        if not query.narrows:
-            raise ConfigError(
-                "labels are accepted together only on a list with a filter: choose one, look, then accept"
-            )
-        places = self._acceptable(matching(self.rows, self.state, query), query)
-        if fits is not None and fits != self.refits.news().fits:
-            raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
-        if len(places) != expected:
-            raise ChangedMeanwhile(
-                f"the list has {len(places):,} rows to accept now, and had {expected:,} when it was shown: look again"
-            )
-        free = [place for place in places.tolist() if self.queues.free(place, reviewer)]
-        group = secrets.token_hex(6)
-        given = Given(id="", label=None, reviewer=reviewer, queue="chosen", lease="", version=0)
-        verdicts = [
-            self._verdict(place, self.labels[self.rows.judgement.label[place]], given, number, group)
-            for number, place in enumerate(free, self.state.last + 1)
-        ]
-        if verdicts:
-            self.state.add(verdicts)
-            self.refits.start_if_due()
-        return AcceptedRows(verdicts, len(places) - len(free))
 
     # ── how far ──
 

@@ -1,13 +1,13 @@
 """What a review shows, is given and gives back: frozen values, the same for every page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Decision, Outcome
-from pcs_annotator.core.review import Draw, Queue, Reviewed, Verdict
+from pcs_annotator.core.review import Draw, Queue, Reviewed
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.runs.certificate_text import Standing
@@ -98,41 +98,7 @@ class Given:
     note: str = ""
 
 
-class AcceptedRows(NamedTuple):
-    """New verdicts on the rows of a list, and how many rows were left out because somebody else has them in hand."""
-
-    verdicts: Sequence[Verdict]
-    left_out: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """Which rows to list; None, empty texts and empty mappings leave a filter out."""
-
-    label: str = ""  # the models' label; `""` for no filter
-    decision: Decision | Literal["none", ""] = ""  # the decision; `none` for rows without one
-    least: float | None = None  # least confidence, or score where there is no confidence
-    most: float | None = None  # most confidence
-    disagreement: bool | None = None  # whether models disagree about the original text
-    reviewer: str = ""  # who has given a verdict
-    reviewed: bool | None = None  # whether anybody has given a verdict
-    conflict: bool | None = None  # whether reviewers differ
-    verdict: str = ""  # the label that people gave
-    text: str = ""  # what the text contains, whatever the case
-    columns: Mapping[str, str] = field(default_factory=dict)  # column → value that a row has there, whatever the case
-    sort: Sort = "row"  # the order
-    variable: str = ""  # of a codebook: which one the other filters are about
-    page: int = 0  # which page, from 0 on
-    size: int = 50  # rows on a page
-
-    @property
-    def narrows(self) -> bool:
-        """Whether it chooses among rows that nobody has judged."""
-        bounded = self.least is not None or self.most is not None or self.disagreement is not None
-        return bounded or any((self.label, self.decision, self.text, self.columns))
-
-
-class FoundRow(NamedTuple):
+class ListedRow(NamedTuple):
     """One row of a list; `reviewed` is None as in `Shown`."""
 
     id: str
@@ -142,17 +108,6 @@ class FoundRow(NamedTuple):
     decision: str
     gold: str | None
     reviewed: Reviewed | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRows:
-    """The rows of a query."""
-
-    total: int  # how many rows it has in all
-    rows: Sequence[FoundRow]  # those of the page
-    acceptable: int  # how many labels `accept_all` would accept for the person who asked; 0 without a filter
-    fits: int  # which model gave the labels, as a number; give it to `accept_all`
-    labels: Mapping[str, int]  # proposed label → how many of all have it
 
 
 class QueueProgress(NamedTuple):

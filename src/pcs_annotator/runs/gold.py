@@ -107,7 +107,6 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     copies = label_copies(labels, [item.text for item in items], to_label)
     known = np.array([label is not None for label in labels], dtype=np.bool_)
     judged = known | in_data | later | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
-    judged[[row for row, one in verdicts.by_row.items() if one.label and not one.looked_at]] = False  # proves nothing
     sampled |= drawn & later & ~known
     sampled |= in_review | reached_at_random(items, draws, judged, sampled)
     for row in copies:

@@ -84,7 +84,6 @@ class ReviewState:
         self.decided: Codes = np.full(len(items), UNLABELLED, dtype=CODE)  # position of the label that people gave
         self.conflict: Mask = np.zeros(len(items), dtype=np.bool_)  # where people differ
         self.coders: Array = np.zeros(len(items), dtype=np.int16)  # how many people gave a label
-        self.looked_at: Mask = np.zeros(len(items), dtype=np.bool_)  # where somebody gave one to this row alone
 
     @classmethod
     def read(
@@ -165,7 +164,6 @@ class ReviewState:
             self.conflict[place] = reviewed is not None and reviewed.in_conflict
             given = reviewed.by_reviewer if reviewed else {}
             self.coders[place] = sum(one.label is not None for one in given.values())
-            self.looked_at[place] = reviewed is not None and reviewed.looked_at
             for mask in self.judged_by.values():
                 mask[place] = False
             for reviewer in given:
@@ -187,12 +185,12 @@ class ReviewState:
         return Reviewed.of(given) if given else None
 
     def latest_of(self, reviewer: str) -> list[Verdict]:
-        """Return a person's last verdict that was not taken back, or all of its group; empty if there is none."""
+        """Return a person's last verdict that was not taken back, as a list; empty if there is none."""
         own = self.given_by.get(reviewer, {})
         if not own:
             return []
         latest = own[next(reversed(own))]
-        return [one for one in own.values() if one.group == latest.group] if latest.group else [latest]
+        return [latest]
 
     def labels_of(self, places: Integers) -> dict[str, Codes]:
         """Return reviewer → the label that they gave to each of these rows by themselves, `UNLABELLED` where none.
@@ -311,7 +309,7 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
             at_random.add(row)
     return ReviewVerdicts(
         by_row=by_row,
-        at_random=frozenset(at_random - {row for row, one in by_row.items() if one.label and not one.looked_at}),
+        at_random=frozenset(at_random),
         audited=frozenset(state.audited()),
         sequence={state.places[draw.id]: draw for draw in sequence},
         last=state.last,

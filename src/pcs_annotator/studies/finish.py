@@ -195,10 +195,10 @@ def _certificate(out: Path) -> Path:
 
 
 def _by_people(run: Run) -> list[str | None]:
-    """Return the label that a person gave to each row's text, if one did; what is accepted in bulk is the machine's."""
+    """Return the label that a person gave to each row's text, if one did."""
     labels = list(run.gold.labels)
     for row, one in run.gold.verdicts.by_row.items():  # those of audits are not gold
-        labels[row] = one.label if one.looked_at else None
+        labels[row] = one.label
     label_copies(labels, run.texts, range(len(labels)))
     return labels
 

@@ -141,4 +141,4 @@ def test_coders_are_columns_of_any_name(tmp_path: Path, capsys: pytest.CaptureFi
     assert [*found.names] == ["Ann", "Bob", "cem"]
     assert (found.codes[2] >= 0).sum() == 2
     with Review.open(Path(out)) as review:
-        assert review.columns == []  # nobody's label is shown
+        assert review.rows.own_columns == []  # nobody's label is shown

@@ -146,7 +146,7 @@ def test_labels_keep_the_order_of_the_task_and_the_proposal_is_marked(run: Path)
 def test_a_name_is_asked_for_once(run: Path) -> None:
     with page_of(run) as url:
         nobody = Client(url, "")
-        for path in ("/", "/rows", "/people", "/row?id=t1"):
+        for path in ("/", "/people", "/row?id=t1"):
             assert nobody.ask(path).headers["location"] == "/reviewer"
         named = nobody.post("/reviewer", name="  Ana   Müller ")
         assert named.headers["set-cookie"].startswith("reviewer=Ana%20M%C3%BCller;")
@@ -191,31 +191,14 @@ def test_what_is_no_form_or_too_large_or_from_another_site_is_refused(run: Path)
         assert client.ask("/verdict", "&".join(f"a{number}=1" for number in range(500))).status == 400
         assert client.ask("/verdict", "note=" + "x" * 300_000).status == 413
         assert client.ask("/undo", "", Origin="http://elsewhere.example").status == 403
-        assert client.ask("/rows?least=much").status == 400
-        assert client.ask("/rows?decision=perhaps").status == 400
         assert client.ask("/assets/../app.py").status == 404
-        assert client.post("/accept", text="case", expected="3", fits="0").status == 409
-        assert client.post("/accept", expected="3", fits="0").status == 400  # a list without a filter
-        assert client.post("/accept", expected="many", fits="0").status == 400
     assert verdicts(run) == []
-
-
-def test_filters_are_applied_to_all_rows_and_kept_in_the_address(run: Path) -> None:
-    with page_of(run) as url:
-        client = Client(url)
-        page = client.ask(f"/rows?{urlencode({'column.source': 'paper 1', 'sort': 'doubtful'})}").text
-        assert "33 rows" in page
-        assert f'value="{"paper 1"}"' in page
-        assert "100 rows" in client.ask(f"/rows?{urlencode({'text': 'CASE '})}").text.replace("104 rows", "100 rows")
-        second = client.ask("/rows?text=Case&page=1").text
-        assert "51 to 100 of" in second
-        assert 'href="/rows?text=Case"' in second
 
 
 def test_every_answer_has_a_strict_policy_and_nothing_inline(run: Path) -> None:
     with page_of(run) as url:
         client = Client(url)
-        for path in ("/", "/row?id=attack", "/rows", "/people", "/reviewer", "/row?id=nowhere"):
+        for path in ("/", "/row?id=attack", "/people", "/reviewer", "/row?id=nowhere"):
             answer = client.ask(path)
             assert answer.headers["content-security-policy"].startswith("default-src 'self'")
             tags = Tags(answer.text)
@@ -293,7 +276,6 @@ def test_a_run_without_gold_has_scores_and_no_confidence(tmp_path: Path) -> None
         page = client.ask("/?queue=doubtful").text
         assert re.search(r"score \d\.\d\d, not calibrated", page)
         assert "no promise" in page
-        assert "12 rows" in client.ask("/rows?sort=doubtful").text
         end = client.ask("/?queue=audit").text
         assert "Nothing is left for you in “Audit”" in end
         assert "No label is accepted, so there is nothing to check" in end
@@ -316,10 +298,9 @@ def test_the_rows_of_a_promise_about_the_whole_table_have_a_queue_of_their_own(r
         assert "<b>Finish</b><span" in page
 
 
-def test_a_run_with_gold_for_every_row_leads_to_the_list(tmp_path: Path) -> None:
+def test_a_run_with_gold_for_every_row_has_nothing_to_review(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=12, gold_rows=12)
     with page_of(tmp_path / "run") as url:
         page = Client(url).ask("/?queue=learn").text
     assert "Every row has a gold label or a verdict" in page
     assert "Random</a>:" not in page
-    assert "Rows</a>: every row" in page

@@ -122,53 +122,11 @@ def test_saved_is_said_only_after_the_server_has_said_so(run: Path, visit: Visit
         assert len(held) == 1
 
 
-def accept_all_and_undo(page: Page, run: Path, rows: int) -> None:
-    """Accept all rows of a list that is longer than its first page, and take all of it back."""
-    expect(page.get_by_role("button", name="Accept all")).to_have_count(0)
-    expect(page.locator(".totals")).to_contain_text("Filter the list")
-    page.get_by_text("More filters").click()
-    page.get_by_label("Text contains").fill("Case")
-    page.get_by_label("Text contains").press("Tab")  # a field applies when it is left
-    expect(page.locator(".totals")).to_contain_text(f"Accept all {rows}")
-    expect(page.locator("[data-keep=least]")).to_be_focused()
-    page.get_by_role("link", name="none yet").click()  # a chip at once
-    expect(page.get_by_role("link", name="none yet")).to_have_attribute("aria-current", "true")
-    expect(page.get_by_role("link", name="none yet")).to_be_focused()
-    assert page.url.endswith("/rows?reviewed=no&text=Case")
-    assert page.locator(".list tbody tr").count() == 50
-    page.get_by_role("button", name=f"Accept all {rows}").click()
-    assert verdicts(run) == []
-    page.get_by_role("button", name=f"Accept {rows} rows").click()
-    expect(page.locator("#status")).to_have_text(f"Saved: {rows} verdicts")
-    given = verdicts(run)
-    assert len(given) == rows
-    assert all(one.label == one.proposed and one.queue == "chosen" for one in given)
-    expect(page.get_by_role("button", name="Accept all")).to_have_count(0)
-    page.locator("main").focus()
-    press(page, "u", f"Undone: {rows} verdicts")
-    assert sorted(undone(run)) == [one.number for one in given]
-    expect(page.locator(".totals")).to_contain_text(f"Accept all {rows}")
-
-
-def test_all_rows_of_a_list_are_accepted_at_once_and_taken_back_at_once(run: Path, visit: Visit) -> None:
-    with page_of(run) as url:
-        accept_all_and_undo(visit(f"{url}/rows"), run, 64)  # 40 of 104 have gold
-
-
-@pytest.mark.slow
-def test_five_hundred_rows_are_accepted_at_once_and_taken_back_at_once(tmp_path: Path, visit: Visit) -> None:
-    run = make_run(tmp_path, 500)
-    with page_of(run) as url:
-        accept_all_and_undo(visit(f"{url}/rows"), run, 464)
-
-
 def test_texts_that_attack_the_page_are_only_text(run: Path, visit: Visit) -> None:
     with page_of(run) as url:
         page = visit(f"{url}/row?id=attack")
-        for path in ("/row?id=attack", "/rows?text=img"):
-            page.goto(url + path)
-            assert page.locator("main img, main script").count() == 0
-            assert "pwned" not in page.title()
+        assert page.locator("main img, main script").count() == 0
+        assert "pwned" not in page.title()
         page.goto(f"{url}/row?id=reversed")
         expect(page.locator("#text .sign")).to_have_count(2)
         assert "\u202e" not in page.locator("#text").inner_text()
@@ -191,7 +149,7 @@ def test_on_a_phone_nothing_is_cut_off_and_a_tap_saves(run: Path, visit: Visit) 
             assert box["y"] + box["height"] == pytest.approx(844, abs=2)
         page.locator(".choice", has_text="good").first.tap()
         expect(page.locator("#status")).to_contain_text("Saved: good")
-        for path in ("/row?id=attack", "/row?id=long", "/rows"):
+        for path in ("/row?id=attack", "/row?id=long", "/people"):
             page.goto(url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
@@ -210,7 +168,7 @@ def test_twelve_labels_with_long_names_fit_on_any_screen(tmp_path: Path, visit: 
 
 
 @pytest.mark.slow
-def test_keys_for_searching_going_noting_and_helping(run: Path, visit: Visit) -> None:
+def test_keys_for_going_noting_and_helping(run: Path, visit: Visit) -> None:
     with page_of(run) as url:
         page = visit(url)
         page.keyboard.press("g")
@@ -306,9 +264,6 @@ def test_axe_finds_nothing_serious_anywhere(run: Path, visit: Visit, scheme: str
         "/?queue=conflicts": "",
         "/?queue=random": "",
         "/row?id=t90": "document.getElementById('answers').open = true",
-        "/rows": "",
-        "/rows?text=case": "document.getElementById('sure').showModal()",
-        "/rows?reviewed=yes&decision=review&sort=recent": "",
         "/people": "document.querySelector('.news').open = true",
         "/row?id=nowhere": "",
         "/reviewer": "",

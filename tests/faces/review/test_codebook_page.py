@@ -97,24 +97,16 @@ def test_enter_takes_what_is_proposed_and_a_text_can_be_skipped(run: Path, visit
 def test_the_page_is_accessible_and_fits(run: Path, visit: Visit, device: dict[str, object]) -> None:
     with page_of_codebook(run) as url:
         page = visit(url, **device)
-        for address in ("/", "/?queue=random", "/rows?variable=frames%3Dmorality", "/people"):
+        for address in ("/", "/?queue=random", "/people"):
             page.goto(url + address)
             page.wait_for_selector("html.ready")
             assert Axe().run(page).response["violations"] == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_lists_are_about_one_variable_at_a_time(run: Path, visit: Visit) -> None:
+def test_agreement_is_shown_for_every_variable(run: Path, visit: Visit) -> None:
     with page_of_codebook(run) as url:
-        page = visit(f"{url}/rows")
-        page.get_by_role("link", name="frames=morality", exact=True).click()
-        page.get_by_role("link", name="yes", exact=False).first.click()
-        expect(page.locator(".toggle[aria-current]")).to_have_count(2)
-        page.get_by_role("link", name="tone", exact=True).click()
-        expect(page.locator(".toggle[aria-current]")).to_have_text(["tone ×"])
-        page.locator("tbody a").first.click()
-        expect(page.locator("fieldset.variable")).to_have_count(4)
-        page.goto(f"{url}/people")
+        page = visit(f"{url}/people")
         expect(page.locator("#agreement tbody tr")).to_have_count(6)
 
 

@@ -24,7 +24,7 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query, ReviewOptions
+from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.labelling import run_table
@@ -188,8 +188,7 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", GOLD // 2)
     first = made(data, tmp_path / "run", ONE)
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
-        shown = review.find(Query()).rows[0]
-        review.submit(verdict(review.show(shown.id, "ann"), "good"))
+        review.submit(verdict(review.show(review.rows.ids[0], "ann"), "good"))
     for again in ("fit", "run"):
         fit_run(tmp_path / "run") if again == "fit" else made(data, tmp_path / "run", ONE)
         rows = labels_of(tmp_path / "run")

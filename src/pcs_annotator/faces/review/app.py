@@ -5,7 +5,7 @@ Handlers call the review directly, in the one thread of the server: it is quick,
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -25,7 +25,6 @@ from pcs_annotator.faces.review.forms import (
     Visit,
     form_of,
     name_of,
-    number_of,
     one_of,
     verdict_of,
     visit_of,
@@ -34,11 +33,10 @@ from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.queues import QUEUES
-from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query, Shown
+from pcs_annotator.reviewing.values import Shown
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag
 
@@ -71,8 +69,8 @@ class Pages:
 
     def app(self) -> Starlette:
         """Return the app; put a guard in front of it."""
-        pages = {"/": self._start, "/row": self._row, "/step": self._step, "/rows": self._rows, "/people": self._people}
-        actions = {"/verdict": self._verdict, "/undo": self._undo, "/accept": self._accept}
+        pages = {"/": self._start, "/row": self._row, "/step": self._step, "/people": self._people}
+        actions = {"/verdict": self._verdict, "/undo": self._undo}
         routes = [
             *(Route(path, self._page(make)) for path, make in pages.items()),
             *(Route(path, self._page(make), methods=["POST"]) for path, make in actions.items()),
@@ -116,9 +114,6 @@ class Pages:
         shown = self._review.show(before, visit.reviewer, queues[before])
         return self._item(shown, visit, message=FIRST_ROW if at < 0 else "")
 
-    def _rows(self, visit: Visit, given: Fields) -> Screen:
-        return self._list(visit, query_of(given))
-
     def _people(self, visit: Visit, _: Fields) -> Screen:
         main = people_view(self._review.progress(visit.reviewer), self._review.reviews, visit.reviewer)
         return Screen(title="People", main=main, address="/people", place="/people")
@@ -142,24 +137,11 @@ class Pages:
         return self._next(visit, message=said, kind="saved")
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
-        here = form.get("here", "")
         found = self._review.undo(visit.reviewer)
         said = {"message": _undone(found), "kind": "saved"} if found else {"message": NOTHING_TO_UNDO}
-        if urlsplit(here).path == "/rows":
-            return self._list(visit, query_of(_fields_in(here)), **said)
         if not found:
             return self._next(visit, **said)
         return self._item(self._review.show(found[0].id, visit.reviewer, found[0].queue), visit, **said)
-
-    def _accept(self, visit: Visit, form: Fields) -> Screen:
-        query, expected, fits = query_of(form), number_of(form, "expected"), number_of(form, "fits")
-        try:
-            saved = self._review.review_of(query).accept_all(query, visit.reviewer, expected, fits)
-        except ChangedMeanwhile as error:
-            return self._list(visit, query, message=str(error), kind="problem", status=409)
-        others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
-        message = f"Saved: {counted(len(saved.verdicts), 'verdict')}{others}"
-        return self._list(visit, query, message=message, kind="saved")
 
     # answers
 
@@ -178,15 +160,6 @@ class Pages:
         main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
         return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
-
-    def _list(self, visit: Visit, query: Query, **said: Any) -> Screen:
-        variables = [name for name in self._review.reviews if name]
-        query = replace(query, variable=query.variable or next(iter(variables), ""))
-        review = self._review.review_of(query)
-        people = sorted(self._review.progress(visit.reviewer).reviewers)
-        choices = Choices(review.labels, review.columns, people, variables)
-        main = rows_view(review.find(query, visit.reviewer), query, choices)
-        return Screen(title="Rows", main=main, address=address_of(query), place="/rows", **said)
 
     # sending
 

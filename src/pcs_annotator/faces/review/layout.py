@@ -19,7 +19,6 @@ COMMANDS = (
     ("Shift →", "forward again"),
     ("V", "show or hide what every model answered"),
     ("N", "write a note; Enter returns to the row"),
-    ("/", "search texts"),
     ("G", "go to a row by its ID"),
     ("?", "show all keys"),
     ("Esc", "close this, or leave a field"),
@@ -33,9 +32,9 @@ OF_VARIABLES = (
     ("Enter", "save all variables"),
 )
 """Keys on a page with several variables, instead of the first one above."""
-TAKEN = "sugnv/?"
+TAKEN = "sugnv?"
 FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in TAKEN)
-PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
+PLACES = (("/", "Review"), ("/people", "People"))
 
 
 def keys_of(labels: Sequence[str], given: str = "") -> dict[str, str]:
@@ -117,18 +116,10 @@ def _top(frame: PageFrame, place: str) -> Markup:
     if not frame.reviewer:
         return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
     places = [tag("a", title, href=path, aria_current="page" if path == place else None) for path, title in PLACES]
-    search = tag(
-        "form",
-        tag("kbd", "/", aria_hidden="true"),
-        tag("input", type="search", name_="text", id="search", placeholder="Search texts", aria_label="Search texts"),
-        action="/rows",
-        role="search",
-    )
     return tag(
         "header",
         tag("span", user_text(frame.name), class_="name"),
         tag("nav", *places, aria_label="Pages"),
-        search,
         tag("button", tag("kbd", "G"), "Go to", type="button", data_opens="go-to", class_="plain needs-script"),
         tag("button", tag("kbd", "?"), "Keys", type="button", data_opens="keys", class_="plain needs-script"),
         tag("a", user_text(frame.reviewer), href="/reviewer", title="Change the name", class_="who"),

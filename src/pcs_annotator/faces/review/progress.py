@@ -1,7 +1,7 @@
 """How the review goes: queues to choose from, work done, what was learned meanwhile, and how well people agree."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
@@ -10,14 +10,14 @@ from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import FitNews, FoundRow, FoundRows, Progress, Query, ReviewerAgreement
+from pcs_annotator.reviewing.values import FitNews, ListedRow, Progress, ReviewerAgreement
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import count, number, percent
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
 from pcs_annotator.showing.to_html import bar, html
 
-PREVIEW = 400
+PREVIEW, MOST_SHOWN = 400, 20  # characters of a text, and conflicts, on the page of people
 WHAT_ALPHA_IS = (
     "α and κ are 1 if people always agree and 0 if they agree as often as chance would; 0.8 is commonly asked for."
 )
@@ -120,7 +120,6 @@ def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup
     if progress.fit.waiting:
         learn = tag("code", shlex.join(["pcs", "fit", str(folder)]))
         others.append(tag("li", learn, f": learn from {counted(progress.fit.waiting, 'judged row')} now"))
-    others.append(tag("li", tag("a", "Rows", href="/rows"), ": every row, with filters"))
     title = tag("h1", f"Nothing is left for you in “{QUEUES[queue].title}”")
     return tag(
         "div", title, sentence(why), sentence("What next?"), tag("ul", *others), class_="card", id="item", tabindex="-1"
@@ -135,7 +134,7 @@ def people_view(progress: Progress, reviews: Mapping[str, Review], reviewer: str
         "div",
         tag("h1", "People"),
         tag("div", agreement, _reviewers(progress), class_="pair"),
-        _conflicts(alone.find(Query(conflict=True, size=20), reviewer)) if alone else None,
+        _conflicts(alone.conflicts(reviewer)) if alone else None,
         class_="people",
     )
 
@@ -179,21 +178,20 @@ def _reviewers(progress: Progress) -> Markup:
     return section("reviewers", "Reviewers", known, sentence(total, kind="note"))
 
 
-def _conflicts(found: FoundRows) -> Markup:
-    if not found.total:
+def _conflicts(rows: Sequence[ListedRow]) -> Markup:
+    if not rows:
         return section("conflicts", "Conflicts", sentence("No two people differ about a row."))
-    start = tag("a", f"Settle them ({count(found.total)})", href=link("/", queue="conflicts"), class_="button strong")
-    more = tag("a", "All of them", href=link("/rows", conflict="yes")) if found.total > len(found.rows) else None
+    start = tag("a", f"Settle them ({count(len(rows))})", href=link("/", queue="conflicts"), class_="button strong")
     return section(
         "conflicts",
         "Conflicts",
         sentence("The verdict of a third person settles a row; whoever gives it sees what the others said."),
-        sentence(start, " ", more),
-        tag("ul", *map(_conflict, found.rows), class_="conflicts"),
+        sentence(start),
+        tag("ul", *map(_conflict, rows[:MOST_SHOWN]), class_="conflicts"),
     )
 
 
-def _conflict(row: FoundRow) -> Markup:
+def _conflict(row: ListedRow) -> Markup:
     said = [
         tag("li", user_text(name), ": ", tag("b", user_text(one.label or "skipped")))
         for name, one in (row.reviewed.by_reviewer.items() if row.reviewed else ())

@@ -60,7 +60,7 @@ QUEUES: Mapping[Queue, QueueText] = {
     ),
     "chosen": QueueText(
         "Chosen",
-        "Rows that you searched for, went to, or accepted in bulk.",
+        "Rows that you went to.",
         "Corrects labels and teaches weights; unfit for estimates.",
         False,
     ),

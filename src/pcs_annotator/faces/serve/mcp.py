@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.faces.serve.app import App, Limits, opened_app
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Query
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labelling.service import Service
 
@@ -55,10 +54,11 @@ def tools_of(app: App, service: Service) -> FastMCP:
     @server.tool()
     async def review_queue(rows: Annotated[int, Field(ge=1, le=50)] = 10) -> dict[str, Any]:
         """List rows that a person should look at, least certain first, with the proposed labels."""
-        folder, query = service.folder.path, Query(decision="review", reviewed=False, sort="doubtful", size=rows)
-        listed = await asyncio.to_thread(Review.look, folder, query)
-        shown = [{name: getattr(row, name) for name in FIELDS} for row in listed.rows]
-        return {"total": listed.total, "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
+        folder = service.folder.path
+        review, waiting = await asyncio.to_thread(Review.for_people, folder)
+        listed = [review.listed(place) for place in waiting[:rows].tolist()]
+        shown = [{name: getattr(row, name) for name in FIELDS} for row in listed]
+        return {"total": len(waiting), "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
 
     return server
 

@@ -61,7 +61,6 @@ const here = () => location.pathname + location.search;
 function show(answer) {
   if (answer.progress) put("progress", answer.progress);
   if (!answer.main) return;
-  const kept = document.activeElement?.dataset.keep; // a filter keeps the focus when its list comes
   put("main", answer.main);
   if (answer.title) document.title = answer.title;
   for (const link of all("nav[aria-label='Pages'] a")) {
@@ -72,8 +71,6 @@ function show(answer) {
   hiddenSince = document.hidden ? shownAt : null;
   paintKeys();
   unfold();
-  const again = kept && document.querySelector(`[data-keep="${CSS.escape(kept)}"]`);
-  if (again) return again.focus();
   window.scrollTo(0, 0);
   start();
 }
@@ -124,7 +121,6 @@ document.addEventListener("submit", (event) => {
     act(new URL(form.action).pathname, values);
   }
 });
-document.addEventListener("change", (event) => event.target.closest("form[data-live]")?.requestSubmit());
 const filled = (values) => Object.entries(values).filter(([, value]) => value !== "");
 
 document.addEventListener("click", (event) => {
@@ -184,7 +180,6 @@ const COMMANDS = {
   g: () => openWith("go-to"),
   n: () => focusOn("note"),
   v: () => byId("answers")?.querySelector("summary").click(),
-  "/": () => focusOn("search"),
   "?": () => byId("keys").showModal(),
 };
 
