@@ -3,17 +3,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
-from xml.etree import ElementTree
 
-import docx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.showing.result_tables import to_csv, to_docx, to_latex, to_markdown
+from pcs_annotator.showing.result_tables import to_csv, to_latex, to_markdown
 from pcs_annotator.tables.workbook import original_cell
 
 TABLE = ResultTable(
@@ -158,50 +155,3 @@ def test_an_empty_table_is_a_table() -> None:
     assert "| a | b |\n| --- | --- |" in to_markdown(empty)
     assert to_csv(empty) == "a,b\n"
     assert r"\bottomrule" in to_latex(empty)
-
-
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-
-
-def word_rows(content: bytes) -> list[list[str]]:
-    """Return the cells of all tables in a Word document."""
-    body = ElementTree.fromstring(zipfile.ZipFile(io.BytesIO(content)).read("word/document.xml"))
-    return [["".join(cell.itertext()) for cell in row.iter(f"{W}tc")] for row in body.iter(f"{W}tr")]
-
-
-def test_a_word_document_has_the_same_cells_as_markdown() -> None:
-    content = to_docx([TABLE, TABLE], ["We used <three> models & a rule.", "Second."])
-    rows = word_rows(content)
-    assert (
-        rows[:5]
-        == rows[5:]
-        == [
-            ["Dataset", "LLM", "Zero-shot", "PCS", "n"],
-            ["sentiment", "L", "0.68", "0.815 [0.790, 0.840]", "405"],
-            ["sentiment", "M", "0.70", "0.700", "405"],
-            ["gossipcop", "L", "–", "–", "393"],
-            ["Average relative improvement", "+9.3 %", "", "", ""],
-        ]
-    )
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    assert archive.namelist() == ["[Content_Types].xml", "_rels/.rels", "word/document.xml"]
-    body = ElementTree.fromstring(archive.read("word/document.xml"))
-    texts = ["".join(one.itertext()) for one in body[0] if one.tag == f"{W}p"]
-    assert texts[:3] == ["PCS against zero-shot", "gossipcop: L never gave a label.", ""]
-    assert texts[-2:] == ["We used <three> models & a rule.", "Second."]
-    bold = [run.find(f"{W}t").text for run in body.iter(f"{W}r") if run.find(f"{W}rPr") is not None]  # type: ignore[union-attr]
-    assert bold[:7] == ["PCS against zero-shot", *TABLE.columns, "0.815 [0.790, 0.840]"]
-    sides = [one.get(f"{W}val") for one in next(body.iter(f"{W}tr")).iter(f"{W}jc")]
-    assert sides == ["left", "left", "right", "right", "right"]
-    assert to_docx([TABLE], ["a"]) == to_docx([TABLE], ["a"])
-
-
-@given(st.text(max_size=20))
-def test_any_text_may_be_in_a_word_document(text: str) -> None:
-    table = ResultTable(name="t", title=text, columns=[text, "n"], rows=[[text, 1]])
-    assert len(word_rows(to_docx([table], [text]))) == 2
-
-
-def test_python_docx_opens_it() -> None:
-    (table,) = docx.Document(io.BytesIO(to_docx([TABLE]))).tables
-    assert table.cell(1, 3).text == "0.815 [0.790, 0.840]"

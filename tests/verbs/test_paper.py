@@ -7,13 +7,12 @@ import io
 import json
 import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator import PcsWarning
-from pcs_annotator.base.errors import ConfigError, GoldError, LabelError
+from pcs_annotator.base.errors import GoldError, LabelError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.reviewing.session import Review
@@ -268,20 +267,10 @@ def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
     assert paper.methods in text
 
 
-def test_a_word_document_has_every_table_and_the_paragraph(made: Path, tmp_path: Path, paper: Paper) -> None:
-    out = tmp_path / "paper.docx"
-    assert main(["paper", str(made), "-o", str(out)]) == 0
-    text = zipfile.ZipFile(out).read("word/document.xml").decode()
-    assert text.count("<w:tbl>") == len(paper.tables)
-    assert "Each text was asked about in" in text
-
-
 def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.CaptureFixture[str], made: Path) -> None:
     assert format_of(None, Path("a.TEX")) == "latex"
     assert format_of(None, Path("results")) == "markdown"
     assert format_of("csv", Path("a.txt")) == "csv"
-    with pytest.raises(ConfigError, match=r"name a file with -o, such as -o tables\.docx"):
-        format_of("docx", None)
     assert main(["paper", str(made), "--format", "csv", "--order", "bad,good"]) == 0
     assert capsys.readouterr().out.startswith("quantity,")
     assert main(["paper", str(made), "-o", "a.pdf"]) == 2
@@ -329,24 +318,6 @@ def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, capsys
     assert "\n### Promise\n\n- " in text
     assert "| Accuracy | " in text
     assert str(made) not in text
-
-
-def test_a_card_has_a_header_that_yaml_reads(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "README.md"
-    assert main(["report", str(made), "--card", "-o", str(out)]) == 0
-    _, header, body = out.read_text(encoding="utf-8").split("---\n", 2)
-    about = pytest.importorskip("yaml").safe_load(header)
-    assert about["pretty_name"] == "data_1&2.csv"
-    assert about["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
-    assert "### Method" in body
-    assert "`pcs_decision` is `accept`" in body
-    out.write_text("# My project\n", encoding="utf-8")
-    assert main(["report", str(made), "--card", "-o", str(out)]) == 2
-    assert main(["report", str(made), "--card", "-o", str(out), "--replace"]) == 0
-    assert len(list(tmp_path.glob("README*.md"))) == 2
-    capsys.readouterr()
-    assert main(["report", str(made), "--card", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["file"] is None
 
 
 def test_a_summary_without_gold_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Tables of results as Markdown, CSV, LaTeX and Word documents.
+"""Tables of results as Markdown, CSV and LaTeX.
 
 Cells are escaped: bars, angle brackets, LaTeX special characters, quotes, line breaks and spreadsheet formulas have no
 effect. A value that could not be computed is a dash, in CSV an empty cell.
@@ -7,10 +7,7 @@ effect. A value that could not be computed is a dash, in CSV an empty cell.
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Iterable
-from importlib.resources import files
-from xml.sax.saxutils import escape
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
@@ -93,45 +90,6 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
     label = re.sub(r"[^A-Za-z0-9:-]+", "-", table.name)
     parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{label}}}", *lines, *notes]
     return "\n".join([_PACKAGES, *parts, r"\end{table}", ""])
-
-
-_NOT_IN_XML = re.compile("[^\t -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def to_docx(tables: Iterable[ResultTable], paragraphs: Iterable[str] = ()) -> bytes:
-    """Return tables and then paragraphs as a Word document: rules as in LaTeX, the best in bold."""
-    body = "".join([*map(_docx_table, tables), *map(_docx_text, paragraphs)])
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, file in (("[Content_Types]", "types"), ("_rels/.rels", "rels"), ("word/document", "document")):
-            text = files("pcs_annotator.showing.report").joinpath(f"word_{file}.xml").read_text(encoding="utf-8")
-            ending = "" if file == "rels" else ".xml"  # a ZipInfo has no time, so the same tables are the same file
-            archive.writestr(zipfile.ZipInfo(f"{name}{ending}"), text.replace("BODY", body))
-    return out.getvalue()
-
-
-def _docx_table(table: ResultTable) -> str:
-    lines = [[(name, True) for name in table.columns]]
-    for row, cells in enumerate(table.rows):
-        lines.append([(_shown(table, at, cell), (row, at) in table.best) for at, cell in enumerate(cells)])
-    lines += [[(text, False) for text in (*line, *[""] * (len(table.columns) - 2))] for line in table.summary]
-    sides = ["right" if one else "left" for one in _numeric(table)]
-    rule, rows = '<w:tcPr><w:tcBorders><w:bottom w:val="single" w:sz="4"/></w:tcBorders></w:tcPr>', ""
-    for line in lines:
-        texts = (_docx_text(text, bold=bold, side=side) for (text, bold), side in zip(line, sides, strict=True))
-        rows, rule = f"{rows}<w:tr>{''.join(f'<w:tc>{rule}{one}</w:tc>' for one in texts)}</w:tr>", ""
-    ends = "".join(f'<w:{side} w:val="single" w:sz="8"/>' for side in ("top", "bottom"))
-    grid = f"<w:tblGrid>{'<w:gridCol/>' * len(sides)}</w:tblGrid>"
-    shown = f"<w:tbl><w:tblPr><w:tblBorders>{ends}</w:tblBorders></w:tblPr>{grid}{rows}</w:tbl>"
-    return f"{_docx_text(table.title, bold=True)}{shown}{''.join(map(_docx_text, (*table.notes, '')))}"
-
-
-def _docx_text(text: str, *, bold: bool = False, side: str = "left") -> str:
-    """Return a paragraph; XML has no control characters, whatever a label has."""
-    plain = escape(_NOT_IN_XML.sub("", one_line(text)))
-    weight = "<w:rPr><w:b/></w:rPr>" if bold else ""
-    text = f'<w:r>{weight}<w:t xml:space="preserve">{plain}</w:t></w:r>'
-    return f'<w:p><w:pPr><w:jc w:val="{side}"/></w:pPr>{text}</w:p>'
 
 
 def _numeric(table: ResultTable) -> list[bool]:

@@ -1,12 +1,11 @@
-"""`pcs paper`: what to paste into a paper; `pcs report --md` and `--card`: a summary, and a card for a dataset."""
+"""`pcs paper`: what to paste into a paper; `pcs report --md`: a summary."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.agreement import Resampling
 from pcs_annotator.judging.evaluation.figures import cell_of
@@ -22,16 +21,12 @@ from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending
 from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
 
-Format = Literal["markdown", "latex", "csv", "docx"]
-ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".docx": "docx"}
+Format = Literal["markdown", "latex", "csv"]
+ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
 OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX or LuaLaTeX and a font that has them"
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
-COLUMNS = (
-    "Labels are in `pcs_label`, their calibrated confidence in `pcs_confidence`. The promise is about rows whose "
-    "`pcs_decision` is `accept`; use the others only after a person has looked at them."
-)
 
 
 class Paper(NamedTuple):
@@ -68,10 +63,7 @@ def format_of(name: Format | None, out: Path | None) -> Format:
     """Return the format that was named, or that the ending of the file says; Markdown without either."""
     if name is None and out is not None:
         check_ending(out, tuple(ENDINGS))
-    found = name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
-    if found == "docx" and out is None:
-        raise ConfigError("that cannot be printed: name a file with -o, such as -o tables.docx")
-    return found
+    return name or ENDINGS.get("" if out is None else out.suffix.lower(), "markdown")
 
 
 def paper_text(paper: Paper, kind: Format) -> str:
@@ -91,8 +83,8 @@ def paper_text(paper: Paper, kind: Format) -> str:
     )
 
 
-def summary_of(result: RunResult, *, card: bool = False) -> str:
-    """Return a run in brief as Markdown of GitHub; as a `card`, with the header and the method that others need."""
+def summary_of(result: RunResult) -> str:
+    """Return a run in brief as Markdown of GitHub."""
     title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
     said = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
     parts = [
@@ -106,20 +98,9 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
         told = promised(certificate)
         parts += ["", "### Promise", "", *(f"- {rt.markdown_text(one)}" for one in (told.headline, *told.details))]
     parts += ["", *([] if found is None else [rt.to_markdown(agreement_tables(found)[0])])]
-    if not card:
-        return "\n".join(parts)
-    about = {
-        "pretty_name": title,
-        "task_categories": ["text-classification"],
-        "tags": ["pcs-annotator", "machine-generated-labels"],
-        "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
-    }
-    header = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]  # JSON is YAML
-    method = ["### Method", "", rt.markdown_text(methods_of(result)), "", COLUMNS, ""]
-    return "\n".join(["---", *header, "---", "", *parts, *method])
+    return "\n".join(parts)
 
 
 def write_paper(paper: Paper, kind: Format, out: Path, policy: OutputPolicy = STRICT) -> Path:
     """Write the parts into a file, and return its path."""
-    text = rt.to_docx(paper.tables, [paper.methods]) if kind == "docx" else paper_text(paper, kind)
-    return policy.write_page(out, text)
+    return policy.write_page(out, paper_text(paper, kind))

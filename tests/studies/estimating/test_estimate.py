@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -267,15 +266,11 @@ def test_tables_and_sentences_tell_the_same(estimated: Estimated) -> None:
     assert "naive" in " ".join(estimates.notes)
 
 
-@pytest.mark.parametrize("ending", ["html", "md", "tex", "csv", "json", "docx"])
+@pytest.mark.parametrize("ending", ["html", "md", "tex", "csv", "json"])
 def test_estimates_are_written_as_the_name_says(estimated: Estimated, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"e.{ending}"
     write_estimates(estimated, path)
-    text = (
-        zipfile.ZipFile(path).read("word/document.xml").decode()
-        if ending == "docx"
-        else path.read_text(encoding="utf-8")
-    )
+    text = path.read_text(encoding="utf-8")
     shown = f"{100 * estimated.lines[0].corrected.value:{'.6g' if ending == 'csv' else '.1f'}}"
     if ending == "json":
         assert json.loads(text)["estimates"][0]["corrected"]["value"] == estimated.lines[0].corrected.value

@@ -197,7 +197,7 @@ class EstimateCommand(options.ManyOptions):
     is_flag=True,
     help="Of a run: the same for every model, set of relations and way of learning; would one change the conclusion?",
 )
-@click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .docx, .csv or .json.")
+@click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
 @options.KEEP_EARLIER
 @options.DETAILS
 @options.JSON

@@ -25,8 +25,7 @@ from pcs_annotator.verbs.forget import forget
 @click.command("report")
 @click.argument("folder", type=options.PATH)
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: report.html in the run folder.")
-@click.option("--md", "kind", flag_value="md", help="A summary in Markdown instead; without -o, it is printed.")
-@click.option("--card", "kind", flag_value="card", help="The same as a card for a dataset on Hugging Face.")
+@click.option("--md", "summary", is_flag=True, help="A summary in Markdown instead; without -o, it is printed.")
 @click.option(
     "--figures/--no-figures",
     default=True,
@@ -35,11 +34,11 @@ from pcs_annotator.verbs.forget import forget
 )
 @options.KEEP_EARLIER
 @options.JSON
-def report_command(*, folder: Path, out: Path | None, kind: str | None, figures: bool, replace: bool) -> None:
+def report_command(*, folder: Path, out: Path | None, summary: bool, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
     policy = OutputPolicy(replace=replace)
-    if kind:
-        text = paper.summary_of(open_run(folder), card=kind == "card")
+    if summary:
+        text = paper.summary_of(open_run(folder))
         if out is not None:
             policy.write_page(out, text)
         options.tell({"markdown": text, "file": out}, f"wrote {out}" if out else text)
@@ -61,7 +60,7 @@ def report_command(*, folder: Path, out: Path | None, kind: str | None, figures:
     "--format",
     "name",
     type=click.Choice(get_args(paper.Format)),
-    help="Format; default: what the ending of --out says (.md, .tex, .docx, .csv), else markdown.",
+    help="Format; default: what the ending of --out says (.md, .tex, .csv), else markdown.",
 )
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")

@@ -12,7 +12,7 @@ from pcs_annotator.judging.metrics.significance import p_text
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import label_name, number, signed
-from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_docx, to_latex, to_markdown
+from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
 from pcs_annotator.tables.files import check_ending
@@ -260,12 +260,11 @@ def _json(found: Estimated) -> str:
     return json.dumps({**found.to_dict(), "sentences": sentences(found)}, ensure_ascii=False, indent=2) + "\n"
 
 
-_FORMATS: Mapping[str, Callable[[Estimated], str | bytes]] = {
+_FORMATS: Mapping[str, Callable[[Estimated], str]] = {
     ".html": page,
     ".htm": page,
     ".md": _markdown,
     ".tex": lambda found: "\n".join(to_latex(table, intervals=True) for table in tables(found)),
-    ".docx": lambda found: to_docx(tables(found), sentences(found)),
     ".csv": lambda found: to_csv(_one_table(tables(found))),
     ".json": _json,
 }
