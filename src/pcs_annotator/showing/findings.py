@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
@@ -316,11 +317,6 @@ def _never_given(facts: Facts) -> Iterator[Flag]:
             yield Flag("label never given", f"none of {rows:,} rows is labelled {label!r}, {detail}")
 
 
-def _candidates(facts: Facts) -> Iterator[Flag]:
-    if facts.candidates:
-        yield Flag("labels chosen per text", facts.candidates.rstrip("."))
-
-
 def _without_label(facts: Facts) -> Iterator[Flag]:
     empty = np.array([outcome.label is None for outcome in facts.outcomes], dtype=np.bool_)
     unasked = empty & (facts.votes.codes == NOT_ASKED).all(axis=(1, 2, 3))
@@ -332,17 +328,16 @@ def _without_label(facts: Facts) -> Iterator[Flag]:
         (empty & ~unasked & ~blank, "because no model gave a usable answer"),
         (blank, "because the text is empty"),
     ):
-        if count := int(rows.sum()):
-            yield Flag(
-                "rows without a label", f"{f'{count:,} rows have' if count > 1 else '1 row has'} no label, {why}"
-            )
+        if missing := int(rows.sum()):
+            yield Flag("rows without a label", f"{counted(missing, 'row has', 'rows have')} no label, {why}")
 
 
 _FINDINGS: Sequence[Callable[[Facts], Iterator[Flag]]] = (
     *(_flips, _disagreeing, _not_for_this_language, _few_votes, _unreadable),
     lambda facts: texts_cut(facts.cut, len(facts.votes)),
     *(_revoked, _without_gold, _chosen_gold, _chance, _told_by_the_text, _one_label, _accepted, _unlike_gold),
-    *(_candidates, _never_given, _without_label),
+    lambda facts: (Flag("labels chosen per text", text.rstrip(".")) for text in [facts.candidates] if text),
+    *(_never_given, _without_label),
 )
 
 

@@ -67,10 +67,10 @@ def confusion(found: AgainstGold) -> Picture:
     table = found.table if found.table[-1].any() else found.table[:-1]
     given = [*found.labels, "no label"][: len(table)]
     width, height = MARGIN + CELL_WIDTH * len(given) + 12, TOP + CELL_HEIGHT * len(found.labels) + 12
-    columns = [_words(short(name), _left(at) + CELL_WIDTH / 2, TOP - 10) for at, name in enumerate(given)]
+    columns = [_words(short(name), MARGIN + CELL_WIDTH * (at + 0.5), TOP - 10) for at, name in enumerate(given)]
     rows = [
         joined(
-            _words(short(name), MARGIN - 10, _top(at) + CELL_HEIGHT / 2 + 4, anchor="end"),
+            _words(short(name), MARGIN - 10, TOP + CELL_HEIGHT * (at + 0.5) + 4, anchor="end"),
             *(_cell(table, at, to) for to in range(len(given))),
         )
         for at, name in enumerate(found.labels)
@@ -100,21 +100,14 @@ def _cell(table: Integers, gold: int, given: int) -> Markup:
     times, whole = int(table[given, gold]), int(table[:, gold].sum())
     share = times / whole if whole else 0.0
     colour = "#2f6db5" if given == gold else "#c2513a"
+    left, top = MARGIN + CELL_WIDTH * given, TOP + CELL_HEIGHT * gold
     box = tag(
-        "rect", x=f"{_left(given)}", y=f"{_top(gold)}", width=f"{CELL_WIDTH - 2}", height=f"{CELL_HEIGHT - 2}",
+        "rect", x=f"{left}", y=f"{top}", width=f"{CELL_WIDTH - 2}", height=f"{CELL_HEIGHT - 2}",
         fill=colour, fill_opacity=f"{0.05 + 0.9 * share:.2f}",
     )  # fmt: skip
     shown = f"{times:,} ({percent(times, whole)})" if whole else "0"
     ink = "#ffffff" if share > 0.6 else "#1b1f24"
-    return joined(box, _words(shown, _left(given) + CELL_WIDTH / 2, _top(gold) + CELL_HEIGHT / 2 + 4, ink=ink))
-
-
-def _left(column: int) -> int:
-    return MARGIN + CELL_WIDTH * column
-
-
-def _top(row: int) -> int:
-    return TOP + CELL_HEIGHT * row
+    return joined(box, _words(shown, left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 4, ink=ink))
 
 
 def _words(text: str, x: float, y: float, *, anchor: str = "middle", ink: str = "#1b1f24") -> Markup:

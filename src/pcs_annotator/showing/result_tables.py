@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.showing.formats import DASH, number
+from pcs_annotator.showing.formats import DASH, interval, number
 from pcs_annotator.tables.workbook import safe_cell
 
 CSV_DECIMALS = 6
@@ -94,24 +94,18 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
 
 def _numeric(table: ResultTable) -> list[bool]:
     """Return for every column whether it holds numbers, which are then right-aligned."""
-    columns = range(len(table.columns))
-    return [any(number_of(row[at]) is not None for row in table.rows) for at in columns]
+    return [any(number_of(row[at]) is not None for row in table.rows) for at in range(len(table.columns))]
 
 
 def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
     if isinstance(cell, str):
         return one_line(cell)
     value = number_of(cell)
-    if value is None:
-        return DASH
-    if isinstance(cell, int):
-        return f"{cell:d}"
+    if value is None or isinstance(cell, int):
+        return DASH if value is None else f"{cell:d}"
     digits = table.digits.get(table.columns[column], 2)
-    shown = number(value, digits)
-    if intervals and isinstance(cell, Figure) and cell.interval:
-        low, high = cell.interval.rounded(digits)
-        shown += f" [{number(low, digits)}, {number(high, digits)}]"
-    return shown.replace("−", "-")
+    ends = interval(cell.interval, digits) if intervals and isinstance(cell, Figure) else ""
+    return f"{number(value, digits)} {ends}".rstrip().replace("−", "-")
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
 from pcs_annotator.showing.blocks import Block, Cell, Change, Level, Shaded, Style, Styled, plain
-from pcs_annotator.showing.formats import DASH, left_to_right, number
+from pcs_annotator.showing.formats import DASH, count, left_to_right, number
 
 GAP = 2
 NARROWEST, BULLET = 20, " • "
@@ -50,13 +50,14 @@ PARAGRAPHS = {
 def show(*shown: Block, console: Console | None = None) -> None:
     """Print blocks, then the names that were shortened in full."""
     console = console or Console(highlight=False)
-    found = [*blocks.simple(*shown)]
-    tables = [_Layout(one, ShortNames((), 0), console.width) for one in found if isinstance(one, blocks.Table)]
-    room = max(room_for_names(console.width), min((table.room for table in tables), default=0))
-    printer = _Printer(console, ShortNames(_words(found), room))
-    for one in found:
-        printer.block(one)
-    printer.names.explain(console)
+    simple = [*blocks.simple(*shown)]
+    tables = [block for block in simple if isinstance(block, blocks.Table)]
+    rooms = [_Layout(table, ShortNames((), 0), console.width).room for table in tables]
+    names = ShortNames(_words(tables), max(room_for_names(console.width), min(rooms, default=0)))
+    printer = _Printer(console, names)
+    for block in simple:
+        printer.block(block)
+    names.explain(console)
 
 
 def room_for_names(width: int) -> int:
@@ -87,13 +88,11 @@ class ShortNames:
                 console.print(line, soft_wrap=True)
 
 
-def _words(shown: Sequence[Block]) -> Iterator[str]:
-    """Yield the words of all tables, among them names."""
-    for block in shown:
-        if isinstance(block, blocks.Table):
-            titles = (column.title for column in block.columns)
-            for cell in (*titles, *(cell for row in block.rows for cell in row)):
-                yield from plain(cell).split(" ")
+def _words(tables: Iterable[blocks.Table]) -> Iterator[str]:
+    """Yield the words of tables, among them names."""
+    for table in tables:
+        for cell in (*(column.title for column in table.columns), *(cell for row in table.rows for cell in row)):
+            yield from plain(cell).split(" ")
 
 
 def styled(words: object) -> Text:
@@ -191,8 +190,8 @@ class _Layout:
     def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
         self.table, self.names, self.width = table, names, width
         kinds = [column.kind.startswith("chart") for column in table.columns]
-        drawn = [any(isinstance(row[at], Level) for row in table.rows) for at in range(len(kinds))]
-        self.bars = next((at for at, chart in enumerate(kinds) if chart and drawn[at]), None)
+        bars = {at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Level)}
+        self.bars = min(bars, default=None)
         self.columns = [at for at, chart in enumerate(kinds) if not chart]
 
     @property
@@ -272,7 +271,7 @@ def _number(cell: float | Figure, digits: int, between: str) -> Text:
     value = number_of(cell)
     if value is None:
         return Text(DASH, style="dim")
-    shown = Text(f"{cell:,d}" if isinstance(cell, int) else number(value, digits))
+    shown = Text(count(cell) if isinstance(cell, int) else number(value, digits))
     if isinstance(cell, Figure) and cell.interval is not None:
         low, high = cell.interval.rounded(digits)
         to = " to " if low < 0 else "–"  # a dash before or after a minus would not be read

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
@@ -35,7 +35,6 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
-    settled: Mask  # rows left for review whose text people have labelled
 
     @property
     def data_name(self) -> str:
@@ -71,7 +70,6 @@ def view_of(result: RunResult) -> View:
         result=result,
         task=task_of(result.config),
         origin=read_origin(result.folder),
-        settled=result.settled,
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
     )
 
@@ -100,9 +98,7 @@ class Selection:
 
     rows: tuple[Row, ...]
     room: int
-    totals: Mapping[str, int] = field(
-        default_factory=dict
-    )  # filter → how many of all rows match it; listed ones if empty
+    totals: Mapping[str, int] = field(default_factory=dict)  # filter → all rows that match; listed ones if empty
 
     def marked(self, mark: str) -> int:
         """Return how many of the listed rows match a filter."""
@@ -179,7 +175,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
 def _marks(view: View, at: int) -> tuple[str, ...]:
     """Return the filters that a row matches."""
     outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
-    decision = "people" if view.settled[at] else "none" if outcome.label is None else outcome.decision or ""
+    decision = "people" if view.result.settled[at] else "none" if outcome.label is None else outcome.decision or ""
     marks = {
         "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
         "low": outcome.label is not None and certainty(outcome) < LOW,
