@@ -169,9 +169,9 @@ class _Printer:
             self._hanging(Text(asked.ljust(margin), "dim"), words, whole=asked in COPIED)
 
     def _bullets(self, block: blocks.Bullets) -> None:
-        for place, item in enumerate(block.items):
+        for index, item in enumerate(block.items):
             if block.kind == "spoken":
-                self._print(styled(item), "" if place else "bold")
+                self._print(styled(item), "" if index else "bold")
             else:
                 self._hanging(Text(BULLET), item)
 
@@ -204,7 +204,7 @@ class _Layout:
         leading = next((at for at in range(1, len(self.columns)) if self._numeric(self.columns[at])), 1)
         for wrapped, between in ((False, "  "), (True, "  "), (True, "\n")):
             cells = {column: self._cells(column, between) for column in self.columns}
-            widths = {column: _width(one, wrapped) for column, one in cells.items()}
+            widths = {column: _width(cell, wrapped) for column, cell in cells.items()}
             if sum(widths.values()) + GAP * (len(widths) - 1) <= self.width:
                 break
         else:
@@ -241,9 +241,9 @@ class _Layout:
         bars = self.bars if left > 1 and self.columns[-1] in widths else None
         if bars is not None:
             shown.add_column("")
-        for place, row in enumerate(self.table.rows, 1):
+        for index, row in enumerate(self.table.rows, 1):
             drawn = [] if bars is None else [_bar(row[bars], left)]
-            shown.add_row(*(cells[column][place] for column in widths), *drawn)
+            shown.add_row(*(cells[column][index] for column in widths), *drawn)
         return shown
 
     def _numeric(self, column: int) -> bool:
@@ -254,8 +254,8 @@ class _Layout:
         heading = self.table.columns[column]
         best = {row for row, at in self.table.best if at == column}
         rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]
-        for place in best:
-            rows[place].stylize("bold")
+        for index in best:
+            rows[index].stylize("bold")
         return [Text(self.names(plain(heading.title))), *rows]
 
     def _cell(self, cell: Cell, digits: int, between: str) -> Text:

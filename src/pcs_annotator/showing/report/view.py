@@ -52,8 +52,8 @@ class View:
         votes = self.result.votes
         if votes.grades is None:
             return None
-        given = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
-        return dict(zip(votes.annotators, given.tolist(), strict=True))
+        graded_counts = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
+        return dict(zip(votes.annotators, graded_counts.tolist(), strict=True))
 
     @property
     def confident(self) -> bool:
@@ -65,12 +65,12 @@ def view_of(result: RunResult) -> View:
     """Return everything that the sections need from a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
-    given = result.dataset.gold or (None,) * len(result.outcomes)
+    gold = result.dataset.gold or (None,) * len(result.outcomes)
     return View(
         result=result,
         task=task_of(result.config),
         origin=read_origin(result.folder),
-        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
+        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in gold),
     )
 
 
@@ -128,7 +128,7 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, variants) for at in chosen)
-    rewritten = sum(one.status != "original" for row in rows for one in row.variants.values())
+    rewritten = sum(variant.status != "original" for row in rows for variant in row.variants.values())
     return Selection(rows=rows, room=_room(rows, texts=len(rows) + rewritten))
 
 
@@ -188,7 +188,7 @@ def _marks(view: View, at: int) -> tuple[str, ...]:
 def _grades(votes: Votes, at: int) -> Floats | None:
     if votes.grades is None:
         return None
-    given = votes.grades[at]
-    graded = (~np.isnan(given)).sum(axis=2)
-    total = np.nansum(given, axis=2, dtype=np.float64)
+    grades = votes.grades[at]
+    graded = (~np.isnan(grades)).sum(axis=2)
+    total = np.nansum(grades, axis=2, dtype=np.float64)
     return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
