@@ -19,7 +19,7 @@ from benchmarks.public_tasks import PANELS, panel_of, read_task
 from pcs_annotator import ABSTAINED, Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 
 FEWEST_ROWS = 120
 MOST_LABELS = 30

@@ -25,7 +25,7 @@ from pcs_annotator.core.review import SEQUENCE, Queue
 from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables import vote_files, write
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.version import __version__
 
@@ -63,7 +63,7 @@ def make_run(path: Path, rows: int) -> None:
     start = {"version": __version__, "data": "simulated.csv", "data_hash": "", "asked": "simulated"}
     names = {"annotators": list(MODELS), "relations": list(RELATIONS), "config": config_to_dict(config)}
     write_json(folder.settings, {**start, **names})
-    tables.write_table(folder.items, table)
+    write.write_table(folder.items, table)
     with vote_files.writing_variants(folder.variants, {"asked": "simulated"}) as note:
         for name, text in zip(ids, texts, strict=True):
             item = Item(id=name, text=text)

@@ -27,9 +27,8 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.tables.sources import open_stream
-from pcs_annotator.tables.table_writer import writing_table
-from pcs_annotator.tables.tables import Columns, IdCheck, TableStream
+from pcs_annotator.tables.chunks import Columns, IdCheck, TableStream, open_stream
+from pcs_annotator.tables.write import writing_table
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
 

@@ -6,9 +6,8 @@ import pytest
 
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
-from pcs_annotator.tables.human_files import GivenByCoders, read_coders, read_gold, write_coders
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels, read_source
+from pcs_annotator.tables.people import read_gold
 
 
 def dataset(tmp_path: Path, table: str, columns: Columns | None = None) -> Dataset:
@@ -75,10 +74,6 @@ def test_columns_of_any_name_hold_the_labels_of_people_if_they_are_named(tmp_pat
     found = dataset(tmp_path, coded, Columns(coders=("Anna", "Ben")))
     assert coder_labels(found) == {"Anna": ["a", "b", "a"], "Ben": ["a", None, "b"]}
     assert found.gold == ("a", "b", None)
-    path = tmp_path / "later.csv"
-    path.write_text("id,Anna,gold_cem\n2,a,b\n", encoding="utf-8")
-    [given] = read_coders(path, found.columns)
-    assert given.labels == {"anna": "a", "cem": "b"}
     with pytest.raises(
         TableError, match=r"coded\.csv has no column 'Cleo' \(--coders\); there are id, text, Anna, Ben"
     ):
@@ -87,22 +82,8 @@ def test_columns_of_any_name_hold_the_labels_of_people_if_they_are_named(tmp_pat
         dataset(tmp_path, coded.replace("gold_cem", "gold_anna"), Columns(coders=("Anna", "gold_anna")))
 
 
-def test_what_coders_said_is_written_and_read_back(tmp_path: Path) -> None:
-    given = [GivenByCoders("1", {"anna": "=a"}, text_hash="h1"), GivenByCoders("2", {"ben": "b"}, text_hash="h2")]
-    write_coders(tmp_path / "coders.csv", given)
-    assert read_coders(tmp_path / "coders.csv") == given
-
-
-def test_a_file_of_several_coders_gives_the_majority_as_gold(tmp_path: Path) -> None:
+def test_a_later_file_needs_a_gold_label_on_which_coders_agree(tmp_path: Path) -> None:
     path = tmp_path / "given.csv"
-    path.write_text("id,text,gold_anna,gold_ben,gold_cleo\n1,one,a,a,b\n2,two,a,b,\n", encoding="utf-8")
-    assert [(one.id, one.label) for one in read_gold(path)] == [("1", "a")]
-    assert read_coders(path)[1] == GivenByCoders("2", {"anna": "a", "ben": "b"}, "two")
-
-
-def test_coders_are_read_from_a_file_with_the_columns_of_the_data(tmp_path: Path) -> None:
-    path = tmp_path / "given.csv"
-    path.write_text("case,said,gold_anna\nc1,one,a\n", encoding="utf-8")
-    assert read_coders(path, Columns(text="said", id="case")) == [GivenByCoders("c1", {"anna": "a"}, "one")]
-    path.write_text("case,said,code\nc1,one,a\n", encoding="utf-8")
-    assert read_coders(path) == []  # no coders, so no ids are needed
+    path.write_text("id,text,gold_anna,gold_ben\n1,one,a,a\n2,two,a,b\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"given\.csv has no column 'gold'; there are id, text, gold_anna, gold_ben"):
+        read_gold(path)

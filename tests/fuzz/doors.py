@@ -36,7 +36,8 @@ from pcs_annotator.faces.web.guard import Guard, Rules
 from pcs_annotator.models.logprobs import pack
 from pcs_annotator.runs.files.config import read_config
 from pcs_annotator.runs.review_state import ReviewState, append_events
-from pcs_annotator.tables.tabular import columns_of, read_file, texts_of
+from pcs_annotator.tables.arrow import columns_of, texts_of
+from pcs_annotator.tables.find import read_file
 from tests.fuzz.mutate import VALUES, as_json, bytes_like, either
 
 Door = Callable[[random.Random, Path], None]

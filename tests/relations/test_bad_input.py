@@ -11,7 +11,7 @@ from pcs_annotator import Relation, RelationOptions, Variant
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.choose import choose_relations, known_relations
-from pcs_annotator.tables.tabular import as_arrow
+from pcs_annotator.tables.find import as_arrow
 
 ODD = {
     "empty": "",

@@ -22,8 +22,7 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import append_events
 from pcs_annotator.runs.settings import Config, RelationSettings, TaskSettings
-from pcs_annotator.tables import vote_files
-from pcs_annotator.tables.human_files import GivenGold, write_gold
+from pcs_annotator.tables.people import GivenGold, write_gold
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.reviewing.reviewing import judge
 from tests.simulated import simulated_models, simulated_run
@@ -85,7 +84,7 @@ def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path
     table = read_table(path)
     write_table(table, path, row_group_size=7)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
+        patch.setattr("pcs_annotator.tables.vote_files.ROWS_IN_MEMORY", 3)
         rows = rows_of(run)
         shown = [one.text for place in range(len(rows)) for one in rows.rewrites.of(place)]
     assert len(shown) == len(rows) == 60

@@ -19,8 +19,9 @@ from pcs_annotator.relations.choose import InTurn
 from pcs_annotator.relations.rule import FunctionRelation
 from pcs_annotator.runs.classic import ask_about, read_answers
 from pcs_annotator.runs.executors import Panel
-from pcs_annotator.tables.tables import Columns, Dataset, TableStream, write_table
-from pcs_annotator.tables.tabular import as_arrow
+from pcs_annotator.tables.chunks import Columns, Dataset, TableStream
+from pcs_annotator.tables.find import as_arrow
+from pcs_annotator.tables.write import write_table
 
 LABELS = ["Fake", "Real"]
 AXES = Votes(

@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.gold import FromPeople, read_labels
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
+from pcs_annotator.tables.formats import AS_FOUND, Reading
 
 TEXTS = {"1": "Good value", "007": 'It\'s "late" - again...', "a b": "Größe 3", "-4": "=SUM(A1)"}
 ROWS = [
@@ -48,7 +48,7 @@ def as_workbook(path: Path) -> None:
         pytest.param("gold.xlsx", as_workbook, id="workbook"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*is read as Windows-1252")
+@pytest.mark.filterwarnings("ignore:.*is read as cp1252")
 def test_gold_comes_back_from_a_spreadsheet_in_any_order(
     tmp_path: Path, name: str, make: Callable[[Path], object]
 ) -> None:

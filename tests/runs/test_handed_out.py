@@ -132,26 +132,6 @@ def test_all_simple_draws_are_one_sample(folder: Path) -> None:
     assert gold.random_sample.sum() == sum(label is not None for label in gold.labels) == 130
 
 
-@pytest.mark.parametrize("empty", [0, 1], ids=["all filled in", "one row left empty"])
-def test_rows_on_which_coders_differ_stay_in_the_sample_and_count_as_wrong(folder: Path, empty: int) -> None:
-    draw_gold(folder, DRAWN, "simple")
-    rows = read_csv(folder / "to_label.csv")
-    coded = []
-    for place, row in enumerate(rows):
-        label = truth_of(int(row["id"][1:]))
-        other = "good" if label == "bad" else "bad"
-        second = other if place % 5 == 4 else label
-        said = {"gold_ann": label, "gold_ben": second} if place >= empty else {"gold_ann": "", "gold_ben": ""}
-        coded.append({"id": row["id"], "drawn": row["drawn"], **said})
-    fit_run(folder, people=FromPeople(gold=write_csv(folder / "coded.csv", coded)))
-    gold, certificate = Run.open(folder).gold, certificate_of(folder)
-    assert (gold.random_sample.sum(), gold.undecided.sum()) == (120 - empty, 30)
-    assert certificate.undecided_rows == 30
-    assert not certificate.holds  # every fifth label may be wrong
-    again = {row["id"] for row in read_csv(folder / "to_label.csv")}
-    assert {row["id"] for row in rows[empty:20] if rows.index(row) % 5 == 4} <= again  # a third person decides
-
-
 def test_a_text_is_shown_once_and_counts_for_every_row_that_was_drawn(tmp_path: Path) -> None:
     common = f"Case 0 looks {truth_of(0)}."
     texts = [f"Case {row} looks {truth_of(row)}." if row % 3 == 0 else common for row in range(120)]

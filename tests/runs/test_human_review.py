@@ -10,8 +10,7 @@ from pcs_annotator.runs.drawing import MOST_ROWS_TO_LABEL
 from pcs_annotator.runs.gold import FromPeople, gold_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import LearnSettings
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.tables import Columns
+from pcs_annotator.tables.chunks import Columns, read_source
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.run import run
 from tests.simulated import (

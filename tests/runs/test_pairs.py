@@ -20,7 +20,7 @@ from pcs_annotator.judging.weighing.label_shape import LabelShape
 from pcs_annotator.relations.question.order import LabelOrder
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.default_panel import PAIR, default_panel
-from pcs_annotator.tables.tables import Columns, TableStream
+from pcs_annotator.tables.chunks import Columns, TableStream
 from tests.simulated import read_csv, write_csv
 from tests.stub.behaviour import pick
 

@@ -9,8 +9,7 @@ import pytest
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.runs.gold import labels_seen
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.tables import Columns, Dataset
+from pcs_annotator.tables.chunks import Columns, Dataset, read_source
 
 
 def data(folder: Path, *gold: str) -> Dataset:

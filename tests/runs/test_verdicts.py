@@ -20,7 +20,7 @@ from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_ve
 from pcs_annotator.runs.run import Run
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
-from pcs_annotator.tables.tables import Columns, Dataset
+from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.reviewing.reviewing import judge
 from tests.runs.reviewing import Reviewing

@@ -18,17 +18,14 @@ from hypothesis import strategies as st
 from pcs_annotator import Outcome
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.review import Queue
-from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import (
     HOTKEYS,
     Control,
     RowToAnswer,
     StudioAnswer,
     labelling_interface,
-    prediction,
     read_answers,
-    task_of,
-    write_tasks,
+    tasks_page,
 )
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve\n\ttab \u202e右", "  spaces  ", "' OR 1=1 --")
@@ -95,7 +92,7 @@ def exported(folder: Path, *tasks: object) -> Path:
 
 
 def test_a_task_has_the_text_what_the_run_says_and_the_users_columns() -> None:
-    assert task_of(row(source="Blog", year=2024), "pcs 1") == {
+    assert row(source="Blog", year=2024).task("pcs 1") == {
         "data": {
             "text": "Fine.",
             "pcs_id": "a",
@@ -119,22 +116,20 @@ def test_a_task_has_the_text_what_the_run_says_and_the_users_columns() -> None:
 
 
 def test_without_a_confidence_the_score_orders_tasks() -> None:
-    found = prediction(outcome(confidence=None), "v")
-    assert found is not None
-    assert found["score"] == 0.7
+    [predicted] = replace(row(), outcome=outcome(confidence=None)).task("v")["predictions"]
+    assert predicted["score"] == 0.7
 
 
 def test_a_row_without_a_label_has_no_prediction() -> None:
     unlabelled = RowToAnswer(text="Fine.", outcome=outcome(label=None, confidence=None))
-    assert prediction(unlabelled.outcome, "v") is None
-    assert task_of(unlabelled, "v")["predictions"] == []
-    shown = {queue: bool(task_of(replace(row(), queue=queue), "v")["predictions"]) for queue in get_args(Queue)}
+    assert unlabelled.task("v")["predictions"] == []
+    shown = {queue: bool(replace(row(), queue=queue).task("v")["predictions"]) for queue in get_args(Queue)}
     assert [queue for queue, predicted in shown.items() if not predicted] == ["stream", "random", "audit"]
-    assert "pcs_label" not in task_of(replace(row(), queue="audit"), "v")["data"]
+    assert "pcs_label" not in replace(row(), queue="audit").task("v")["data"]
 
 
 def test_columns_with_names_that_are_needed_get_other_names() -> None:
-    data = task_of(row(text="Fine.", pcs_id=1, label="gold?", data=2, input_label=3), "v")["data"]
+    data = row(text="Fine.", pcs_id=1, label="gold?", data=2, input_label=3).task("v")["data"]
     assert data["text"] == "Fine."
     assert data["pcs_id"] == "a"
     kept = {"input_pcs_id": 1, "input_label_2": "gold?", "input_data": 2, "input_label": 3}
@@ -143,10 +138,10 @@ def test_columns_with_names_that_are_needed_get_other_names() -> None:
     assert "label" not in data
 
 
-def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "tasks.json"
-    write_tasks(path, [row(when=Path("2024-01-31"), gap=None, share=float("nan"), yes=True)], "v")
-    data = json.loads(path.read_text(encoding="ascii"))[0]["data"]
+def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out() -> None:
+    page = tasks_page([row(when=Path("2024-01-31"), gap=None, share=float("nan"), yes=True)], "v")
+    assert page.isascii()
+    data = json.loads(page)[0]["data"]
     assert data["when"] == "2024-01-31"
     assert data["yes"] is True
     assert not {"gap", "share"} & data.keys()
@@ -154,7 +149,7 @@ def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out(tmp_path: P
 
 def test_annotations_come_back_with_who_when_and_how_long(tmp_path: Path) -> None:
     by_mail = annotation("good", completed_by={"id": 4, "email": "ada@example.org"}, lead_time=None, updated_at=None)
-    path = exported(tmp_path, annotated(task_of(row(), "v"), annotation(), by_mail))
+    path = exported(tmp_path, annotated(row().task("v"), annotation(), by_mail))
     second, first = read_answers(path)
     assert first == StudioAnswer(
         where="project-83.json, task 1, annotation 1001",
@@ -173,29 +168,29 @@ def test_annotations_come_back_with_who_when_and_how_long(tmp_path: Path) -> Non
 
 def test_skipped_tasks_come_back_and_drafts_do_not(tmp_path: Path) -> None:
     skipped = annotation("good", was_cancelled=True)
-    tasks = [annotated(task_of(row("a"), "v"), skipped), annotated(task_of(row("b"), "v"), number=2)]
+    tasks = [annotated(row("a").task("v"), skipped), annotated(row("b").task("v"), number=2)]
     (only,) = read_answers(exported(tmp_path, *tasks))
     assert (only.id, only.label) == ("a", None)
     submitted_without_a_choice = annotation("good", result=[])
-    (only,) = read_answers(exported(tmp_path, annotated(task_of(row("a"), "v"), submitted_without_a_choice)))
+    (only,) = read_answers(exported(tmp_path, annotated(row("a").task("v"), submitted_without_a_choice)))
     assert only.label is None
 
 
 def test_annotations_of_one_task_are_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
     late, early = annotation("good", updated_at="2026-03-10T00:00:00Z"), annotation("bad")
-    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), late, early)))
+    found = read_answers(exported(tmp_path, annotated(row().task("v"), late, early)))
     assert [one.label for one in found] == ["bad", "good"]
 
 
 def test_choices_of_other_questions_and_ways_to_nested_choices_are_understood(tmp_path: Path) -> None:
     several = annotation(result=[choice("x", name="topic"), choice(["bad"]), {"type": "textarea", "value": {}}])
     other = annotation(result=[choice("good", name="sentiment")])
-    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), several, other)))
+    found = read_answers(exported(tmp_path, annotated(row().task("v"), several, other)))
     assert [one.label for one in found] == ["bad", "good"]
 
 
 def test_json_min_is_read_too(tmp_path: Path) -> None:
-    data = task_of(row(source="Blog"), "v")["data"]
+    data = row(source="Blog").task("v")["data"]
     about = {"id": 1, "annotation_id": 7, "created_at": "2026-03-09T22:16:08Z", "updated_at": None, "lead_time": 2}
     plain = {**data, **about, "label": "bad", "annotator": 10}
     whole = {**data, **about, "label": {"choices": ["good"]}, "annotator": "ada@example.org"}
@@ -244,7 +239,7 @@ def test_a_file_that_is_missing_not_text_or_too_large_is_refused(
     path.write_bytes(b"\xff\xd8\xff")
     with pytest.raises(TableError, match=r"picture\.json is not valid JSON"):
         read_answers(path)
-    monkeypatch.setattr(label_studio, "MOST_BYTES", 2)
+    monkeypatch.setattr("pcs_annotator.tables.label_studio.MOST_BYTES", 2)
     with pytest.raises(TableError, match=r"picture\.json has .* GB.*split it"):
         read_answers(path)
 
@@ -261,7 +256,7 @@ def test_a_file_that_is_missing_not_text_or_too_large_is_refused(
     ],
 )
 def test_answers_that_are_not_one_label_are_refused(tmp_path: Path, results: object, message: str) -> None:
-    path = exported(tmp_path, annotated(task_of(row(), "v"), annotation(result=results)))
+    path = exported(tmp_path, annotated(row().task("v"), annotation(result=results)))
     with pytest.raises(TableError, match=message):
         read_answers(path)
 
@@ -272,7 +267,7 @@ def test_strange_times_durations_and_people_are_left_open(tmp_path: Path) -> Non
     naive = annotation(updated_at="2026-03-09 22:16:08", lead_time=True, completed_by="\ud800x")
     hidden = annotation(lead_time=None, completed_by="ada\x1b[2J\u202e\n lee")
     blank = annotation(lead_time=None, completed_by={"email": "\x07", "id": 8})
-    found = read_answers(exported(tmp_path, annotated(task_of(row(), "v"), strange, other, naive, hidden, blank)))
+    found = read_answers(exported(tmp_path, annotated(row().task("v"), strange, other, naive, hidden, blank)))
     assert {(one.reviewer, one.at, one.seconds) for one in found} == {
         ("label-studio:unknown", None, None),
         ("label-studio:3", "2026-03-09T22:16:08.728353+00:00", None),
@@ -284,7 +279,7 @@ def test_strange_times_durations_and_people_are_left_open(tmp_path: Path) -> Non
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), unique_by=lambda one: one[0], max_size=5))
 def test_ids_texts_labels_and_their_order_survive_the_round_trip(rows: list[tuple[str, str, str]]) -> None:
-    tasks = [task_of(row(name, text), "v") for name, text, _ in rows]
+    tasks = [row(name, text).task("v") for name, text, _ in rows]
     answered = [annotated(task, annotation(rows[at][2]), number=at) for at, task in enumerate(tasks)]
     with TemporaryDirectory() as folder:
         found = read_answers(exported(Path(folder), *answered))
@@ -323,9 +318,7 @@ def test_the_real_converter_reads_and_writes_what_we_do(tmp_path: Path, kind: st
     converter = pytest.importorskip("label_studio_sdk.converter", reason="label-studio-sdk is not installed")
     labels = [*HOSTILE, "x" * 90_000]
     rows = [row(f"{name}-{at}", f"{name}{name}") for at, name in enumerate(labels)]
-    path = tmp_path / "tasks.json"
-    write_tasks(path, rows, "pcs 1")
-    tasks = json.loads(path.read_text(encoding="ascii"))
+    tasks = json.loads(tasks_page(rows, "pcs 1"))
     answered = [annotated(tasks[at], annotation(label), number=at) for at, label in enumerate(labels)]
     source = exported(tmp_path, *answered)
     made = converter.Converter(
@@ -344,13 +337,8 @@ def test_the_real_interface_accepts_our_predictions() -> None:
     labels = ["good", *HOSTILE]
     checker = interface.LabelInterface(labelling_interface([Control(labels=labels, instruction="Which?")]))
     for label in labels:
-        task = task_of(
-            RowToAnswer(
-                text="Fine.",
-                outcome=Outcome(id="007", label=label, scores={label: 1.0}, confidence=0.9, decision="review"),
-            ),
-            "pcs 1",
-        )
+        labelled = Outcome(id="007", label=label, scores={label: 1.0}, confidence=0.9, decision="review")
+        task = RowToAnswer(text="Fine.", outcome=labelled).task("pcs 1")
         assert checker.validate_task({"data": task["data"]})
         assert checker.validate_prediction(task["predictions"][0])
     assert not checker.validate_prediction({"result": [choice("unheard of")]})

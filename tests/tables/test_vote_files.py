@@ -13,7 +13,6 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import ABSTAINED, NOT_ASKED, Item, UserError, Variant, Votes
 from pcs_annotator.base.errors import TableError, UnknownNameError
 from pcs_annotator.core.variant import CheckResult, VariantCount
-from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import (
     VariantsByItem,
     VoteAxes,
@@ -200,8 +199,8 @@ def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:
 
 
 def test_variants_of_one_item_are_found_without_reading_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vote_files, "ROWS_AT_ONCE", 3)  # several parts of the file
-    monkeypatch.setattr(vote_files, "ROWS_IN_MEMORY", 2)
+    monkeypatch.setattr("pcs_annotator.tables.vote_files.ROWS_AT_ONCE", 3)  # several parts of the file
+    monkeypatch.setattr("pcs_annotator.tables.vote_files.ROWS_IN_MEMORY", 2)
     path = file_with_variants(tmp_path)
     found = VariantsByItem(path, [item.id for item in ITEMS])
     assert found.of(0) == [CHANGED, REFUSED]

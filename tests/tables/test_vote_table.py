@@ -8,7 +8,7 @@ import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, UserError, Votes
 from pcs_annotator.base.errors import LabelError, TableError
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 
 TWO = {"id": ["1", "2"], "a|original": ["fake", "real"], "b|original": ["real", ""]}
 

@@ -22,9 +22,9 @@ from pyarrow import parquet
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, UserError, Votes
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.votes import GRADE_TOLERANCE
-from pcs_annotator.tables.tables import write_table
 from pcs_annotator.tables.vote_columns import MIN_MASS
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
+from pcs_annotator.tables.write import write_table
 
 LABELS = ["Fake", "no, never", "Real"]
 

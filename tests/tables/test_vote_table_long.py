@@ -8,7 +8,7 @@ import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.base.errors import LabelError, TableError
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 
 LONG = {
     "id": ["1", "1", "2"],

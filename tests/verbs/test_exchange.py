@@ -18,7 +18,7 @@ from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.tables.output_policy import OutputPolicy
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.exchange import Imported, export_rows, import_answers
 from pcs_annotator.verbs.run import run
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of

@@ -125,4 +125,4 @@ def test_short_exports_have_values_without_their_type(tmp_path: Path) -> None:
 def test_a_scale_of_words_is_chosen_and_one_of_stars_rated() -> None:
     assert "<Choices" in labelling_interface([Control(kind="scale", labels=("low", "high"))])
     assert 'maxRating="3"' in labelling_interface([Control(kind="scale", labels=("1", "2", "3"))])
-    assert 'min="0" max="1"/>' in labelling_interface([Control(kind="number", labels=("0", "0.5", "1"))])
+    assert 'min="0" max="1" />' in labelling_interface([Control(kind="number", labels=("0", "0.5", "1"))])

@@ -24,7 +24,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.files import read_json, write_json
-from pcs_annotator.tables.tabular import table_place
+from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
 from tests.simulated import (
@@ -326,23 +326,22 @@ def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) 
     assert data.read_bytes() == before
 
 
-def test_texts_and_labels_may_be_at_an_address(folder: Path) -> None:
+def test_texts_may_be_at_an_address(folder: Path, tmp_path: Path) -> None:
     system = fsspec.filesystem("memory")
     asked = request(folder, range(1000, 1020))
     system.pipe("/bucket/new.csv", Path(asked.data).read_bytes())
     asked = replace(asked, data="memory://bucket/new.csv")
-    out = "memory://bucket/out.jsonl.gz"
+    out = tmp_path / "out.jsonl.gz"
     assert len(labels_of(label(asked, out))) == 20
-    before = system.cat("/bucket/out.jsonl.gz")
-    rows = [json.loads(line) for line in gzip.decompress(before).splitlines()]
+    rows = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
     assert [row["pcs_label"] for row in rows] == labels_of(label(asked, None))
-    with pytest.raises(TableError, match=r"memory://bucket/out\.jsonl\.gz exists: .*--replace"):
+    with pytest.raises(TableError, match=r"out\.jsonl\.gz exists: .*--replace"):
         label(replace(asked, limit=5), out)
     said: list[str] = []
     label(replace(asked, limit=5, replace=True, say=said.append), out)
-    (kept,) = system.glob("/bucket/out-20*.jsonl.gz")
-    assert said == [f"{out} is kept as memory:/{kept}"]
-    assert len(gzip.decompress(system.cat("/bucket/out.jsonl.gz")).splitlines()) == 5
+    (kept,) = tmp_path.glob("out-20*.jsonl.gz")
+    assert said == [f"{out} is kept as {kept}"]
+    assert len(gzip.decompress(out.read_bytes()).splitlines()) == 5
     system.rm("/bucket", recursive=True)
 
 

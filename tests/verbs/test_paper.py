@@ -17,7 +17,6 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.gold import FromPeople
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.report.page import render
@@ -28,7 +27,7 @@ from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run
 from tests.reviewing.reviewing import judge
 from tests.showing.report.reading import section
-from tests.simulated import read_csv, simulated_models, truth_of, write_csv
+from tests.simulated import simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -112,28 +111,6 @@ def test_a_label_of_one_coder_that_is_none_is_refused_before_anything_is_paid_fo
     with simulated_models(), pytest.raises(LabelError, match="id 't7', coder ben: 'goood'"):
         run(RunRequest(data=write_csv(tmp_path / "data.csv", rows), folder=tmp_path / "run", config=config))
     assert not (tmp_path / "run").exists()
-
-
-def test_coders_may_come_later_in_a_file_and_one_by_one(made: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(made, tmp_path / "run")
-    rows = [{"id": f"t{row}", "gold_cleo": coded(row, "cleo"), "gold_ANNA": "bad"} for row in range(20)]
-    found = fit_run(folder, None, FromPeople(gold=write_csv(tmp_path / "cleo.csv", rows), gold_wins=True))
-    coders = found.learned.among_coders
-    assert coders is not None
-    assert coders.names == ("anna", "ben", "cleo")
-    more = write_csv(tmp_path / "more.csv", [{"id": "t30", "gold": "good", "gold_cleo": "good"}])
-    coders = fit_run(folder, None, FromPeople(gold=more, gold_wins=True)).learned.among_coders
-    assert coders is not None
-    assert next(one for one in coders.pairs if one.second == "cleo").figures["agreement"].n == 21
-    assert len(read_csv(folder / "coders.csv")) == 21
-
-
-def test_a_later_coder_who_gives_no_label_of_the_run_is_named(made: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(made, tmp_path / "run")
-    rows = [{"id": f"t{row}", "gold": "good", "gold_cleo": "better"} for row in range(70, 72)]
-    with pytest.raises(LabelError, match=r"cleo\.csv, id 't70', coder cleo: 'better'"):
-        fit_run(folder, None, FromPeople(gold=write_csv(tmp_path / "cleo.csv", rows)))
-    assert not (folder / "coders.csv").exists()
 
 
 def test_the_methods_paragraph_has_what_readers_need(paper: Paper) -> None:

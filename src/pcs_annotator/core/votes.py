@@ -76,7 +76,7 @@ Form = Literal["wide", "long"]
 MAX_LISTED = 20
 # Grades are stored as float32, and servers round log-probabilities.
 GRADE_TOLERANCE = 1e-3
-TABLES = "pcs_annotator.tables.votes"  # reads and writes votes as tables; loaded when needed: core knows no file format
+TABLES = "pcs_annotator.tables.vote_tables"  # loaded when needed: core knows no file format
 PER_ITEM = ("texts", "groups")
 NO_GROUP = "(none)"  # the group of items whose own is not known
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}

@@ -14,8 +14,7 @@ from pcs_annotator.runs.codebook import YES, CodebookFolder, labels_of
 from pcs_annotator.runs.labelling.labeller import LoadOptions
 from pcs_annotator.runs.result_columns import with_columns
 from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.tabular import columns_of
+from pcs_annotator.tables.arrow import columns_of, pa
 
 EXAMPLE = Outcome(id="", label="", scores={}, confidence=0.5, decision="review", probabilities={YES: 0.5})
 EXAMPLES = {WITHIN_ONE: 0.5, LOW: "", HIGH: "", LEVEL: 1}

@@ -30,11 +30,10 @@ from pcs_annotator.runs.run import REFIT, Run
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.pictures import Picture, picture
 from pcs_annotator.showing.report.page import write_report
-from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.arrow import columns_of, pa, text_column
+from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, find_columns, items_of, texts_in
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.sources import items_of
-from pcs_annotator.tables.tables import PAIR_SIGN, Columns, find_columns, texts_in
-from pcs_annotator.tables.tabular import as_arrow, columns_of, place_or_table, text_column
+from pcs_annotator.tables.find import as_arrow, place_or_table
 from pcs_annotator.verbs.fit import open_run
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from pcs_annotator.showing.pictures import picture
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_any
-from pcs_annotator.tables.tabular import place_or_table, table_place
+from pcs_annotator.tables.find import place_or_table
 from pcs_annotator.verbs import codebook as running_codebooks
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
@@ -172,7 +172,7 @@ def label(
         own=own,
         **given,
     )
-    file = None if out is None else table_place(out)
+    file = None if out is None else Path(out)
     if out is None and isinstance(place, Path | str):
         file = labelling.default_out(place)
     return labelling.label(request, file, saving)

@@ -30,8 +30,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.chunks import text_names
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.tables import text_names
 
 DECISIONS = ("none", "accept", "agree", "review")
 

@@ -33,9 +33,10 @@ from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
 from pcs_annotator.runs.learn import needs_gold
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, is_relation, name_annotators
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.tables import Columns, Dataset, TableStream, write_table
-from pcs_annotator.tables.tabular import as_arrow, table_stem, text_column
+from pcs_annotator.tables.arrow import pa, text_column
+from pcs_annotator.tables.chunks import Columns, Dataset, TableStream
+from pcs_annotator.tables.find import as_arrow, table_stem
+from pcs_annotator.tables.write import write_table
 
 TEXT, LABEL = "text", "label"
 GENERATE = "pass generate_annotations=True to ask the models"

@@ -24,8 +24,7 @@ from pcs_annotator.runs.files.runs import RunFolder, variables_in
 from pcs_annotator.runs.labelling.run_table import IN_MEMORY_ROWS, is_large
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, TaskSettings
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.tabular import text_column
+from pcs_annotator.tables.arrow import pa, text_column
 
 if TYPE_CHECKING:  # it loads what learns, which a plan does not need
     from pcs_annotator.judging.whole_sets import SetResult

@@ -17,7 +17,7 @@ from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.core.review import fixed_places
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.tables.human_files import DrawnRow, read_drawn
+from pcs_annotator.tables.people import DrawnRow, read_drawn
 
 Draws = Mapping[int, Sequence[DrawnRow]]
 

@@ -24,10 +24,10 @@ from pcs_annotator.runs.draw_registry import walk
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.gold import Gold
 from pcs_annotator.runs.review_state import ReviewVerdicts
-from pcs_annotator.tables import human_files
+from pcs_annotator.tables import people
+from pcs_annotator.tables.chunks import Dataset
 from pcs_annotator.tables.files import set_aside
-from pcs_annotator.tables.human_files import DrawnRow, SampleKind
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.people import DrawnRow, SampleKind
 from pcs_annotator.version import __version__
 
 MOST_ROWS_TO_LABEL = 300
@@ -89,17 +89,17 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     if unread(folder.to_label, items, gold):
         kept = set_aside(folder.to_label)
         warn_user(f"{folder.to_label.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
-    before = human_files.read_drawn(folder.drawn)
+    before = people.read_drawn(folder.drawn)
     merged = dict.fromkeys([*before, *rows])
     if len(merged) > len(before) or not folder.drawn.exists():  # without rows, too: such notes are known to be kept
-        human_files.write_drawn(folder.drawn, merged)
+        people.write_drawn(folder.drawn, merged)
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
     first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
     shown = [one for one in rows if first.get(same[one.id]) is one]
     if shown:
-        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
+        people.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
     else:
         folder.to_label.unlink(missing_ok=True)
     return len(shown)
@@ -109,7 +109,7 @@ def unread(path: Path, items: Sequence[Item], gold: Gold) -> bool:
     """Return whether a person filled in something in a table to label that is not known yet."""
     known = {(cell_key(item.id), cell_key(label)) for item, label in zip(items, gold.labels, strict=True) if label}
     try:
-        filled = human_files.filled_rows(path, "gold")
+        filled = people.filled_rows(path, "gold")
     except TableError:  # then a person changed it
         return True
     return any((cell_key(name), cell_key(label)) not in known for name, label in filled)

@@ -17,7 +17,7 @@ from pcs_annotator.runs.gold import gold_of
 from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold, task_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config, TaskSettings
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.chunks import Dataset
 
 MOST_ROWS = 1_000  # more gold rows are sampled: they cost time with every text, and the nearest are hardly nearer
 USUAL = 8

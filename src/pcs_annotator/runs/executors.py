@@ -24,7 +24,7 @@ from pcs_annotator.core.votes import Strategy, Votes
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.own_objects import RelationLike
 from pcs_annotator.runs.ray_cluster import ask_on_cluster, check_cluster
-from pcs_annotator.tables.sources import items_of
+from pcs_annotator.tables.chunks import items_of
 
 
 def check_executor(name: str, job: Job, ledger: LedgerAddress) -> None:

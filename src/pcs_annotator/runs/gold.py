@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -23,10 +23,9 @@ from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream, by_group
-from pcs_annotator.tables import human_files
-from pcs_annotator.tables.human_files import GivenByCoders, GivenGold, SampleKind
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.tables import Columns, Dataset, coder_labels
+from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels
+from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.people import GivenGold, SampleKind, read_gold, write_gold
 
 MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
 FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so common may be a typo of it
@@ -42,17 +41,9 @@ class FromPeople:
     """Files that people filled in, and how many rows to write for them next."""
 
     gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
-    coders: tuple[str, ...] = ()  # columns of it with the labels of one person each; empty for those of the data
     to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
     gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
     reading: Reading = AS_FOUND  # how these files are to be read
-
-    def columns(self, data: Columns) -> Columns:
-        """Return how the columns of the file are called: as in the data, except for coders that are named."""
-        if self.gold is None or not self.coders:
-            return data
-        human_files.require_columns(self.gold, self.coders, self.reading)
-        return replace(data, coders=self.coders)
 
 
 class Gold(NamedTuple):
@@ -89,7 +80,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     """
     items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
     sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    draws, in_data, later = draws_by_row(folder, items), _coded_in_data(dataset), _coded_later(folder, items)
+    draws, in_data = draws_by_row(folder, items), _coded_in_data(dataset)
     with_data = np.array([row not in draws for row in rows], dtype=np.bool_)
     drawn = np.array([only_at_random(draws.get(row, ())) for row in rows], dtype=np.bool_)
     for row, label in enumerate(labels):
@@ -106,8 +97,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
     copies = label_copies(labels, [item.text for item in items], to_label)
     known = np.array([label is not None for label in labels], dtype=np.bool_)
-    judged = known | in_data | later | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
-    sampled |= drawn & later & ~known
+    judged = known | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
     sampled |= in_review | reached_at_random(items, draws, judged, sampled)
     for row in copies:
         if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
@@ -120,13 +110,6 @@ def _coded_in_data(dataset: Dataset) -> Mask:
     """Return which rows of the data at least one of several people labelled."""
     columns = [[bool(label) for label in column] for column in coder_labels(dataset).values()]
     return np.any(columns, axis=0) if columns else np.zeros(len(dataset.items), dtype=np.bool_)
-
-
-def _coded_later(folder: RunFolder | None, items: Sequence[Item]) -> Mask:
-    """Return which rows at least one of several people labelled in files that came after the run."""
-    coded = {(one.id, one.text_hash) for one in _later_coders(folder)} if folder else set()
-    rows = [bool(coded) and (item.id, text_hash(item.text)) in coded for item in items]
-    return np.array(rows, dtype=np.bool_)
 
 
 def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
@@ -168,7 +151,7 @@ def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[in
     """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
     if folder is None or not folder.gold.exists():
         return {}
-    given = human_files.read_gold(folder.gold)
+    given = read_gold(folder.gold)
     found = _of_these_texts(given, items)
     known = {item.id for item in items}
     _warn_of_other_texts(folder.gold.name, sorted({one.id for one in given} & known - {items[row].id for row in found}))
@@ -232,10 +215,10 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     assert people.gold is not None
     path = people.gold
     texts = {item.id: item.text for item in dataset.items}
-    given = read_labels(people, texts, labels, "run", people.columns(dataset.columns))
+    given = read_labels(people, texts, labels, "run", dataset.columns)
     for one in given:
         label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
-    before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
+    before = read_gold(folder.gold) if folder.gold.exists() else []
     places = {item.id: row for row, item in enumerate(dataset.items)}
     drawn = draws_by_row(folder, dataset.items)
     merged = {one.id: one for one in before}
@@ -250,8 +233,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     if not people.gold_wins:
         _check_gold(dataset, current, {one.id for one in given}, path.name)
     merged.update((one.id, one) for one in current.values())
-    human_files.write_gold(folder.gold, merged.values())
-    _take_coders(people, folder, dataset, labels)
+    write_gold(folder.gold, merged.values())
 
 
 def read_labels(
@@ -265,7 +247,7 @@ def read_labels(
     assert people.gold is not None
     path, found, other = people.gold, dict[str, GivenGold](), list[str]()
     known_id, known_label = as_known(texts), as_known(labels)
-    for cells in human_files.read_gold(path, used, people.reading):
+    for cells in read_gold(path, used, people.reading):
         one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
         if one.id not in texts:
             raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
@@ -288,56 +270,21 @@ def read_labels(
     return list(found.values())
 
 
-def _take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
-    """Add what several people said in a file; a later file wins over an earlier one, person by person."""
-    assert people.gold is not None
-    texts = {item.id: item.text for item in dataset.items}
-    known_id, known_label = as_known(texts), as_known(labels)
-    merged = {one.id: one for one in _later_coders(folder)}
-    given = False
-    for cells in human_files.read_coders(people.gold, people.columns(dataset.columns), people.reading):
-        name = known_id(cells.id)
-        if name in texts and (not cells.text or same_text(cells.text, texts[name])):
-            hashed, said = text_hash(texts[name]), {who: known_label(label) for who, label in cells.labels.items()}
-            if name in merged and merged[name].text_hash == hashed:
-                said = {**merged[name].labels, **said}
-            merged[name] = cells._replace(id=name, text_hash=hashed, labels=said)
-            given = True
-    if given:
-        _coders(dataset, list(merged.values()), labels, people.gold.name)  # raises for a label that the run lacks
-        human_files.write_coders(folder.coders, list(merged.values()))
-
-
-def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
-    """Return what several people said: in columns of the data, in files that came later, and blind in a review.
+def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
+    """Return what several people said: in columns of the data, and blind in a review.
 
     A verdict of somebody who had seen the machine's label, or other people's, is not independent of it.
     """
-    later, said = _later_coders(folder), list[GivenByCoders]()
-    for row, one in verdicts.by_row.items():
-        alone = [own for own in one.by_reviewer.values() if own.blind and own.queue != "conflicts"]
-        item, given = dataset.items[row], {own.reviewer: own.label for own in alone if own.label}
-        said.append(GivenByCoders(item.id, given, text_hash=text_hash(item.text)))
-    found = _coders(dataset, [*later, *said], labels, dataset.name)
-    return found if found and len(found.names) > 1 else _coders(dataset, later, labels, dataset.name)
-
-
-def _later_coders(folder: RunFolder) -> list[GivenByCoders]:
-    return human_files.read_coders(folder.coders) if folder.coders.exists() else []
-
-
-def _coders(dataset: Dataset, later: Sequence[GivenByCoders], labels: Sequence[str], table: str) -> Coders | None:
-    given = coder_labels(dataset)
-    names = {name.casefold(): name for name in given}
-    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(dataset.items)} if later else {}
-    for one in later:
-        row = places.get((one.id, one.text_hash))
-        if row is None:  # of a text that has changed
-            continue
-        for name, label in one.labels.items():
-            own = names.setdefault(name.casefold(), name)
-            given.setdefault(own, [None] * len(dataset.items))[row] = label
-    return Coders.of(given, labels, [item.id for item in dataset.items], table)
+    given, ids = coder_labels(dataset), [item.id for item in dataset.items]
+    in_data, names = Coders.of(given, labels, ids, dataset.name), {name.casefold(): name for name in given}
+    given = {name: [*column] for name, column in given.items()}
+    for row, reviewed in verdicts.by_row.items():
+        for verdict in reviewed.by_reviewer.values():
+            if verdict.blind and verdict.queue != "conflicts" and verdict.label:
+                name = names.setdefault(verdict.reviewer.casefold(), verdict.reviewer)
+                given.setdefault(name, [None] * len(ids))[row] = verdict.label
+    coders = Coders.of(given, labels, ids, dataset.name)
+    return coders if coders and len(coders.names) > 1 else in_data
 
 
 def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:

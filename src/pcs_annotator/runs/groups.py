@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.relations.language import language_of
-from pcs_annotator.tables.tabular import columns_of, text_column
+from pcs_annotator.tables.arrow import columns_of, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,10 +17,10 @@ from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import RelationSettings
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.arrow import columns_of, pa, text_column
+from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.vote_tables import read_vote_table
 
 
 class RecordedVotes(NamedTuple):

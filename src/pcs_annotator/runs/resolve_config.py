@@ -46,10 +46,10 @@ from pcs_annotator.runs.settings import (
     all_settings,
     sections,
 )
+from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, Dataset
 from pcs_annotator.tables.files import expecting, read_json
-from pcs_annotator.tables.human_files import Codebook, read_codebook, read_examples
-from pcs_annotator.tables.table_files import Reading
-from pcs_annotator.tables.tables import PAIR_SIGN, Columns, Dataset
+from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.people import Codebook, read_codebook, read_examples
 
 WITHOUT_PARSER = ("case", "frame", "typo")
 GOLD = "gold"

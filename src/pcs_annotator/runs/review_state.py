@@ -35,7 +35,7 @@ from pcs_annotator.core.review import (
 )
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.tables.tables import Dataset
+from pcs_annotator.tables.chunks import Dataset
 
 
 def _types(hint: Any) -> frozenset[type]:

@@ -41,10 +41,10 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
 from pcs_annotator.runs.versions import keep_version, number_in_use, numbers, settings_of_fits, version_of
-from pcs_annotator.tables import tables, vote_files
+from pcs_annotator.tables import chunks, vote_files, write
+from pcs_annotator.tables.chunks import read_source
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_writer import TableStyle
+from pcs_annotator.tables.write import TableStyle
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Run:
         return SAMPLED in self.start
 
     @cached_property
-    def dataset(self) -> tables.Dataset:
+    def dataset(self) -> chunks.Dataset:
         """The texts, with the gold of the data."""
         if not self.folder.items.exists():
             raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
@@ -164,7 +164,7 @@ class Run:
     @property
     def coders(self) -> Coders | None:
         """What several people said about the rows; None if there are fewer than two columns of labels."""
-        return coders_of(self.folder, self.dataset, self.votes.labels, self.gold.verdicts)
+        return coders_of(self.dataset, self.votes.labels, self.gold.verdicts)
 
     @property
     def shape(self) -> LabelShape:
@@ -275,7 +275,7 @@ class Run:
         if label_copies(gold, self.texts, range(len(gold))):  # then gold is the final label of rows without gold, too
             people = people or [None] * len(votes)
         labelled = labelled_table(self.dataset.table, model, votes, judged, people, gold)
-        tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
+        write.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return list(model.judge(votes, judged))
 
     def write_learned(

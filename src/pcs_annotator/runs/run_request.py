@@ -19,11 +19,11 @@ from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.settings import CommandSettings, Config, GoldSample
-from pcs_annotator.tables import sources
+from pcs_annotator.tables import chunks
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.table_files import AS_FOUND, Reading
-from pcs_annotator.tables.tables import TableStream
-from pcs_annotator.tables.tabular import table_stem
+from pcs_annotator.tables.chunks import TableStream
+from pcs_annotator.tables.find import table_stem
+from pcs_annotator.tables.formats import AS_FOUND, Reading
 
 if TYPE_CHECKING:
     from pcs_annotator.runs.run import Run
@@ -56,12 +56,12 @@ class RunRequest(CommandSettings):
     @property
     def data_name(self) -> str:
         """What the run folder calls the data."""
-        return str(self.data) if isinstance(self.data, Path | str) else sources.name_in_memory(self.data)
+        return str(self.data) if isinstance(self.data, Path | str) else chunks.name_in_memory(self.data)
 
     def open_data(self) -> TableStream:
         """Open the user's table, to be read in chunks."""
         columns = resolve_config.columns_of(self.config)
-        return sources.open_stream(self.data, columns, self.limit, self.reading())
+        return chunks.open_stream(self.data, columns, self.limit, self.reading())
 
     def reading(self) -> Reading:
         """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""

@@ -31,7 +31,7 @@ from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables import tables
+from pcs_annotator.tables import chunks
 
 __all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
 
@@ -85,7 +85,7 @@ class Facts:
         return Counter(one.leaf for one, counts in pairs if counts and one.leaf is not None)
 
 
-def rows_of(dataset: tables.Dataset, outcomes: Sequence[Outcome]) -> Columns:
+def rows_of(dataset: chunks.Dataset, outcomes: Sequence[Outcome]) -> Columns:
     """Return texts and gold labels beside what was found out about them."""
     found = dict(Outcomes(outcomes)._columns())
     texts = {"id": found.pop("id"), "text": [item.text for item in dataset.items]}
@@ -137,7 +137,7 @@ class RunResult(Frame):
 
     folder: RunFolder
     config: Config
-    dataset: tables.Dataset
+    dataset: chunks.Dataset
     votes: Votes
     learned: Learned
     outcomes: Sequence[Outcome]

@@ -24,7 +24,7 @@ from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import BETWEEN, Item
 from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.tables import Dataset, text_names
+from pcs_annotator.tables.chunks import Dataset, text_names
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS texts (

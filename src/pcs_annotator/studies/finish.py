@@ -27,10 +27,8 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.sharing import Error, Goal, TableGold, share_table
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
-from pcs_annotator.tables.human_files import DrawnRow
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
-from pcs_annotator.tables.table_writer import PLAIN
-from pcs_annotator.tables.tables import write_table
+from pcs_annotator.tables.people import DrawnRow
+from pcs_annotator.tables.write import PLAIN, STRICT, OutputPolicy, write_table
 from pcs_annotator.version import __version__
 
 REMEDY = "remove it, and run pcs finish again"

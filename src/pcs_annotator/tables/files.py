@@ -1,4 +1,4 @@
-"""Files here, written whole or not at all and kept under dated names, and files elsewhere, at any address of fsspec."""
+"""Files here, written whole or not at all and kept under dated names, and files at any address of fsspec, to read."""
 
 import errno
 import hashlib
@@ -6,22 +6,22 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count
-from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, PcsError, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.table_files import split_name
-from pcs_annotator.tables.tabular import has_wildcards
+from pcs_annotator.tables.formats import Reading, SourceFile, split_name
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
 _TEMPORARY = re.compile(r"\.[\w.-]+\.(?P<ending>\w+)\.(?P<process>\d+)-\w{8}\.(?P=ending)")
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")  # a path has one slash of it
 WEB = ("http://", "https://")
 
 
@@ -50,28 +50,33 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_ending(place: Path | str, endings: Sequence[str]) -> None:
-    """Raise if a file to be written, here or at an address, has an extension that we do not write, or is a folder."""
-    if isinstance(place, Path) and place.is_dir():
-        raise TableError(f"{place} is a folder: name a file to write")
-    ending = split_name(PurePath(place))[1]
+def check_ending(path: Path, endings: Sequence[str]) -> None:
+    """Raise if a file to be written has an extension that we do not write, or is a folder."""
+    if _ADDRESS.match(str(path)):
+        raise TableError(f"{path} is an address: name a file here to write, and copy it there")
+    if path.is_dir():
+        raise TableError(f"{path} is a folder: name a file to write")
+    ending = split_name(path)[1]
     if ending and ending.lower() not in endings:
-        raise TableError(f"{place} cannot be written: use {' or '.join(endings)} instead of {ending}")
+        raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {ending}")
 
 
 def signature(path: Path, base: Path) -> dict[str, str]:
     """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file."""
-    if not path.exists():
-        return {}
+    return {os.path.relpath(path.resolve(), base.resolve()): hash_of(path)} if path.exists() else {}
+
+
+def hash_of(path: Path) -> str:
+    """Return a hash of the contents of a file."""
     with path.open("rb") as file:
-        return {os.path.relpath(path.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def clear_leftovers(folder: Path) -> None:
     """Delete the temporary files of processes that were killed while they wrote to a folder."""
     for path in folder.glob(".*"):
-        found = _TEMPORARY.fullmatch(path.name)
-        if found and not is_running(found["process"]):
+        leftover = _TEMPORARY.fullmatch(path.name)
+        if leftover and not is_running(leftover["process"]):
             with suppress(OSError):
                 path.unlink()
 
@@ -90,16 +95,12 @@ def is_running(process: str) -> bool:
     return True
 
 
-def dated_names(path: PurePath) -> Iterator[str]:
-    """Yield names with today's date and time."""
-    moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    stem, ending = split_name(path)
-    return (f"{stem}-{moment}{f'-{number}' if number else ''}{ending}" for number in count())
-
-
 def set_aside(path: Path) -> Path:
     """Rename a file or folder so that its name has today's date and time, and return its new path."""
-    kept = next(place for name in dated_names(path) if not (place := path.with_name(name)).exists())
+    stem, ending = split_name(path)
+    dated = f"{stem}-{datetime.now():%Y-%m-%d-%H%M%S}"
+    names = (path.with_name(f"{dated}{f'-{number}' if number else ''}{ending}") for number in count())
+    kept = next(name for name in names if not name.exists())
     try:
         return path.rename(kept)
     except OSError as error:
@@ -135,55 +136,49 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
         raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error
 
 
-def write_page(path: Path, text: str | bytes) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a text completely or not at all; characters that UTF-8 cannot encode become question marks."""
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
+        temporary.write_bytes(text.encode("utf-8", "replace"))
 
 
-class RemoteFile(NamedTuple):
-    """A file at an address."""
-
-    address: str  # where it is; without what follows a question mark, which may be a key
-    size: int  # its size in bytes
-    open: Callable[[], Any]  # opens it as a pyarrow file
-    version: Callable[[], str]  # returns what changes whenever the file does
+def has_wildcards(spec: str) -> bool:
+    """Return whether a path or an address is a pattern that several files can match."""
+    return any(character in spec for character in "*?[")
 
 
-def find_remote(address: str) -> tuple[Sequence[RemoteFile], bool]:
+def find_remote(address: str, reading: Reading) -> tuple[Sequence[SourceFile], bool]:
     """Return the files at an address or those that a pattern matches, by name; and whether it is a folder."""
-    system, path = file_system(address)
-    with explained(address):
+    system, path = _file_system(address)
+    with _explained(address):
         if has_wildcards(address) and not address.startswith(WEB):
-            return _sorted(system, system.glob(path, detail=True).values()), False
-        about = system.info(path)
-        if about["type"] == "directory":
-            return _sorted(system, system.ls(path, detail=True)), True
-    return [_remote_file(system, about, shown_address(address))], False
-
-
-def _sorted(system: Any, listed: Iterable[Mapping[str, Any]]) -> Sequence[RemoteFile]:
+            listed, folder = system.glob(path, detail=True).values(), False
+        else:
+            about = system.info(path)
+            if about["type"] != "directory":
+                return [_remote_file(system, about, shown_address(address), reading)], False
+            listed, folder = system.ls(path, detail=True), True
     files = sorted((about for about in listed if about["type"] == "file"), key=lambda about: about["name"])
-    return [_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files]
+    return [
+        _remote_file(system, about, str(system.unstrip_protocol(about["name"])), reading) for about in files
+    ], folder
 
 
-def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:
+def _remote_file(system: Any, about: Mapping[str, Any], shown: str, reading: Reading) -> SourceFile:
     path = about["name"]
 
     def version() -> str:
-        with explained(shown):
-            return _version(system, path)
+        with _explained(shown):
+            return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
 
-    return RemoteFile(
-        address=shown,
+    return SourceFile(
+        name=shown,
         size=-1 if about.get("size") is None else about["size"],
-        open=lambda: pa.PythonFile(_Explained(system.open, path, shown), mode="r"),
+        open=lambda: pa.PythonFile(_RemoteStream(system, path, shown), mode="r"),
         version=version,
+        remote=True,
+        reading=reading,
     )
-
-
-def _version(system: Any, path: str) -> str:
-    return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
 
 
 def shown_address(address: str) -> str:
@@ -191,7 +186,7 @@ def shown_address(address: str) -> str:
     return address.partition("?")[0] if address.startswith(WEB) else address
 
 
-def file_system(address: str) -> tuple[Any, str]:
+def _file_system(address: str) -> tuple[Any, str]:
     """Return the file system of an address, and the path within it."""
     shown = shown_address(address)
     try:
@@ -209,30 +204,31 @@ def file_system(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def explained(address: str) -> Iterator[None]:
+def _explained(address: str) -> Iterator[None]:
     """Turn whatever a remote file system raises into an error that names the address."""
+    shown = shown_address(address)
     try:
         yield
     except PcsError:
         raise
     except FileNotFoundError as error:
-        raise TableError(f"there is no file {shown_address(address)}: check the address") from error
+        raise TableError(f"there is no file {shown}: check the address") from error
     except Exception as error:  # each file system has errors of its own
-        raise TableError(
-            f"{shown_address(address)} cannot be reached ({first_line(error)}): check address, key and connection"
-        ) from error
+        raise TableError(f"{shown} cannot be reached ({first_line(error)}): check address, key and connection") from (
+            error
+        )
 
 
-class _Explained:
+class _RemoteStream:
     """An open remote file whose errors name its address."""
 
-    def __init__(self, open: Callable[[str, str], Any], path: str, address: str) -> None:
+    def __init__(self, system: Any, path: str, address: str) -> None:
         self._address = address
-        with explained(address):
-            self._file = open(path, "rb")
+        with _explained(address):
+            self._file = system.open(path, "rb")
 
     def read(self, size: int = -1) -> bytes:
-        with explained(self._address):
+        with _explained(self._address):
             return bytes(self._file.read(size))
 
     def __getattr__(self, name: str) -> Any:

@@ -13,16 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
-from xml.sax.saxutils import quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 from pcs_annotator.core.review import BLIND, Queue, reviewer_name
-from pcs_annotator.tables.files import atomic_path
 
 T = TypeVar("T")
 MOST_BYTES = 1_000_000_000
+MOST = 1e18  # of seconds and other numbers
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
 QUESTION, TEXT = "label", "text"  # the names of what people answer and of what they read
 ID, QUEUE, PROPOSED = "pcs_id", "pcs_queue", "pcs_proposed"
@@ -30,14 +30,12 @@ ID, QUEUE, PROPOSED = "pcs_id", "pcs_queue", "pcs_proposed"
 TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, PROPOSED, "data")
 """Names that the user's columns cannot have."""
 HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"  # the keys that Label Studio itself gives to choices, in this order
+MOST_STARS = 10
+STEP = "/"  # between the levels of a tree's label
 _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-
-
-MOST_STARS = 10
-STEP = "/"  # between the levels of a tree's label
 
 
 class Control(NamedTuple):
@@ -62,52 +60,83 @@ class Control(NamedTuple):
         rating = self.kind == "scale" and list(self.labels) == stars
         return "rating" if rating else {"tree": "taxonomy", "number": "number"}.get(self.kind, "choices")
 
-    def result(self, labels: Sequence[str], to_name: str = TEXT) -> dict[str, Any]:
+    def result(self, labels: Sequence[str]) -> dict[str, Any]:
         """Return an answer as Label Studio stores it."""
         value: Any = list(labels)
         if self.form in ("rating", "number"):
             value = float(labels[0]) if self.form == "number" else int(labels[0])
         elif self.form == "taxonomy":
             value = [label.split(STEP) for label in labels]
-        return {"from_name": self.name, "to_name": to_name, "type": self.form, "value": {self.form: value}}
+        return {"from_name": self.name, "to_name": TEXT, "type": self.form, "value": {self.form: value}}
 
-    def lines(self) -> list[str]:
-        """Return the control in XML."""
-        how = 'choice="multiple"' if self.kind == "many" else 'choice="single" required="true"'
-        if self.form != "choices":
-            how = {"rating": f'maxRating="{len(self.labels)}"', "taxonomy": 'leafsOnly="true"'}.get(self.form, "")
-            how += f' min="{self.labels[0]}" max="{self.labels[-1]}"' if self.form == "number" else ' required="true"'
-        start = f'  <{self.form.capitalize()} name={quoteattr(self.name)} toName="{TEXT}" {how.strip()}'
-        if self.form in ("rating", "number"):
-            return [f"{start}/>"]
-        known = zip(self.labels, [*HOTKEYS, *[""] * len(self.labels)], strict=False)
-        inside = [_choice(label, key, self.meanings.get(label, "")) for label, key in known]
-        if self.form == "taxonomy":
-            inside = list(_branches([label.split(STEP) for label in self.labels]))
-        return [f"{start}>", *inside, f"  </{self.form.capitalize()}>"]
+    def add_to(self, view: Element) -> None:
+        """Add the control to a labelling interface."""
+        form = self.form
+        ends = {"min": self.labels[0], "max": self.labels[-1]} if form == "number" else {}
+        forms = {"rating": {"maxRating": str(len(self.labels))}, "taxonomy": {"leafsOnly": "true"}, "number": ends}
+        details = forms.get(form, {"choice": "multiple" if self.kind == "many" else "single"})
+        required = {} if form == "number" or self.kind == "many" else {"required": "true"}
+        control = SubElement(view, form.capitalize(), {"name": self.name, "toName": TEXT, **details, **required})
+        if form == "taxonomy":
+            _add_branches(control, [label.split(STEP) for label in self.labels])
+        for number, label in enumerate(self.labels if form == "choices" else ()):
+            if _NOT_XML.search(label):
+                raise TableError(f"label {label!r} has a character that XML cannot hold: rename the label without it")
+            meaning = _shown(self.meanings.get(label, ""))
+            alias = label if _REFERENCE.search(label) else ""  # shown differently, but stored as it is
+            attributes = {
+                "value": _shown(label),
+                "hotkey": HOTKEYS[number : number + 1],
+                "hint": meaning,
+                "alias": alias,
+            }
+            SubElement(control, "Choice", {name: value for name, value in attributes.items() if value})
 
     def chosen(self, value: object, where: str) -> list[Any]:
         """Return the labels in an answer; JSON-MIN has it without its type."""
-        found = value.get(self.form) if isinstance(value, dict) else value
+        answer = value.get(self.form) if isinstance(value, dict) else value
         if self.form in ("rating", "number"):
-            given = _number(found, least=-MOST)
-            return [] if given is None else [f"{given:.12g}"]
-        listed = found if isinstance(found, list) else [] if found is None else [found]
+            number = _number(answer, least=-MOST)
+            return [] if number is None else [f"{number:.12g}"]
+        listed = answer if isinstance(answer, list) else [] if answer is None else [answer]
         if self.form == "taxonomy":
             return [STEP.join(map(str, _checked(path, list, f"{where}, taxonomy"))) for path in listed]
         # Interfaces with nested choices list the way to each choice.
-        return [one[-1] if isinstance(one, list) and one else one for one in listed]
+        return [choice[-1] if isinstance(choice, list) and choice else choice for choice in listed]
+
+    def only_label(self, labels: Sequence[Any], where: str) -> str | None:
+        """Return the label that was chosen, None without one; several are an error."""
+        if self.kind == "many":
+            return "yes" if self.applies in labels else "no"
+        label = _text(labels[0]) if labels else None
+        if labels and (len(labels) > 1 or label is None):
+            raise TableError(f"{where} has the labels {labels!r}: a row has one label; let people choose only one")
+        return label
 
 
-def _branches(paths: Sequence[Sequence[str]], depth: int = 2) -> Iterator[str]:
-    """Yield the choices of a taxonomy, one line for each."""
-    for first in dict.fromkeys(path[0] for path in paths):
-        below = [path[1:] for path in paths if path[0] == first and len(path) > 1]
-        start = f"{'  ' * depth}<Choice value={_shown(first.strip())}"
-        yield f"{start}>" if below else f"{start}/>"
-        if below:
-            yield from _branches(below, depth + 1)
-            yield f"{'  ' * depth}</Choice>"
+def labelling_interface(controls: Sequence[Control]) -> str:
+    """Return the XML that a project needs to show tasks: the text, the questions and their labels."""
+    view = Element("View")
+    for control in controls:
+        for line in filter(str.strip, control.instruction.splitlines()):
+            SubElement(view, "Header", value=_shown(line))
+        if control is controls[0]:
+            SubElement(view, "Text", name=TEXT, value=f"${TEXT}")
+        control.add_to(view)
+    indent(view)
+    return tostring(view, encoding="unicode") + "\n"
+
+
+def _add_branches(parent: Element, paths: Sequence[Sequence[str]]) -> None:
+    """Add the choices of a taxonomy."""
+    for first in dict.fromkeys(path[0] for path in paths if path):
+        choice = SubElement(parent, "Choice", value=_shown(first.strip()))
+        _add_branches(choice, [path[1:] for path in paths if path and path[0] == first])
+
+
+def _shown(text: str) -> str:
+    """Return a text as Label Studio shows it: a word joiner, without width, keeps `$5` from being a task's value."""
+    return _REFERENCE.sub("$\u2060", _NOT_XML.sub(" ", text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +150,38 @@ class RowToAnswer:
     answers: Sequence[tuple[Control, Sequence[str]]] = ()  # the labels that are proposed for each question
     proposed: Mapping[str, str] = field(default_factory=dict)  # of a codebook, the label of each part
 
-    def values(self) -> dict[str, object]:
-        """Return what travels with the row: our values, then the user's columns, renamed if the name is taken."""
-        found: dict[str, object] = {ID: self.outcome.id, DECISION: self.outcome.decision, QUEUE: self.queue}
+    def task(self, version: str) -> dict[str, Any]:
+        """Return the row as a task; one that people judge blind has no prediction.
+
+        The score is the confidence or, in a run without confidences, the score of the label. The user's columns are
+        renamed if the name is taken.
+        """
+        outcome, predictions = self.outcome, list[dict[str, Any]]()
+        data: dict[str, object] = {TEXT: self.text, ID: outcome.id, DECISION: outcome.decision, QUEUE: self.queue}
         if self.proposed and self.queue not in BLIND:
-            found[PROPOSED] = self.proposed
-        elif self.outcome.label is not None and self.queue not in BLIND:
-            found |= {LABEL: self.outcome.label, CONFIDENCE: self.outcome.confidence}
+            data[PROPOSED] = self.proposed
+        elif self.queue not in BLIND:
+            data |= {LABEL: outcome.label, CONFIDENCE: outcome.label and outcome.confidence}
+        if outcome.label is not None and self.queue not in BLIND:
+            score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
+            answers = [control.result(labels) for control, labels in self.answers if labels]
+            result = answers if self.answers else [Control().result([outcome.label])]
+            predictions = [{"model_version": version, "score": score, "result": result}]
         names = input_names(self.columns, set(TAKEN))
-        found |= {names[name]: _plain(value) for name, value in self.columns.items()}
-        return {name: value for name, value in found.items() if value is not None}
+        data |= {names[name]: _plain(value) for name, value in self.columns.items()}
+        return {"data": {name: value for name, value in data.items() if value is not None}, "predictions": predictions}
+
+
+def _plain(value: object) -> object:
+    """Return a cell as JSON can hold it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def tasks_page(rows: Iterable[RowToAnswer], version: str) -> str:
+    """Return tasks with predictions, in ASCII: Label Studio reads files in the encoding of its machine."""
+    return json.dumps([row.task(version) for row in rows], indent=1, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,152 +200,74 @@ class StudioAnswer:
     queue: Queue = "chosen"  # how the row was chosen
 
 
-def prediction(outcome: Outcome, version: str) -> dict[str, Any] | None:
-    """Return an outcome as Label Studio shows it; None if it has no label.
-
-    Its score is the confidence or, in a run without confidences, the score of the label.
-    """
-    if outcome.label is None:
-        return None
-    chosen = Control(QUESTION).result([outcome.label], TEXT)
-    score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
-    return {"model_version": version, "score": score, "result": [chosen]}
-
-
-def write_tasks(path: Path, rows: Iterable[RowToAnswer], version: str) -> None:
-    """Write tasks with predictions, in ASCII: Label Studio reads files in the encoding of its machine."""
-    values = [task_of(row, version) for row in rows]
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(values, indent=1, allow_nan=False) + "\n", encoding="ascii")
-
-
-def task_of(row: RowToAnswer, version: str) -> dict[str, Any]:
-    """Return a row as a task; one that people judge blind has no prediction."""
-    predicted = None if row.queue in BLIND else prediction(row.outcome, version)
-    if predicted and row.answers:
-        predicted["result"] = [control.result(labels) for control, labels in row.answers if labels]
-    return {"data": {TEXT: row.text, **row.values()}, "predictions": [predicted] if predicted else []}
-
-
-def _plain(value: object) -> object:
-    """Return a cell as JSON can hold it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
-
-
-def labelling_interface(controls: Sequence[Control]) -> str:
-    """Return the XML that a project needs to show tasks: the text, the questions and their labels."""
-    lines, text = ["<View>"], f'  <Text name="{TEXT}" value="${TEXT}"/>'
-    for place, one in enumerate(controls):
-        lines += [f"  <Header value={_shown(line)}/>" for line in one.instruction.splitlines() if line.strip()]
-        lines += [*([text] if place == 0 else []), *one.lines()]
-    return "\n".join([*lines, "</View>", ""])
-
-
-def _choice(label: str, key: str, meaning: str) -> str:
-    if _NOT_XML.search(label):
-        raise TableError(f"label {label!r} has a character that XML cannot hold: rename the label without it")
-    attributes = {"value": _shown(label), "hotkey": key and quoteattr(key), "hint": meaning and _shown(meaning)}
-    if _REFERENCE.search(label):  # shown differently, but stored as it is
-        attributes["alias"] = _attribute(label)
-    return f"    <Choice {' '.join(f'{name}={value}' for name, value in attributes.items() if value)}/>"
-
-
-def _shown(text: str) -> str:
-    """Return a text as the value of an attribute that Label Studio shows.
-
-    A word joiner, which has no width, keeps it from taking `$5` for a value of the task.
-    """
-    return _attribute(_REFERENCE.sub("$\u2060", _NOT_XML.sub(" ", text)))
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(text, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
-
-
 def read_answers(path: Path, control: Control = Control()) -> list[StudioAnswer]:  # noqa: B008  # a frozen value
     """Return the answers in a project's export, JSON or JSON-MIN; of one person on one task, the oldest first."""
-    found: list[StudioAnswer] = []
-    for number, one in enumerate(_read_list(path), 1):
-        task = _checked(one, dict, f"{path.name}, number {number} in the list")
+    answers: list[StudioAnswer] = []
+    for number, listed in enumerate(_read_list(path), 1):
+        task = _checked(listed, dict, f"{path.name}, number {number} in the list")
         where = f"{path.name}, task {task.get('id', number)}"
         data = _checked(task.get("data", task), dict, f"{where}, data")
         if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
             missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
             raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
-        answers = _of_short_task(task, where, control) if data is task else _of_task(task, data, where, control)
-        found += sorted(answers, key=lambda answer: answer.at or "")
-    return found
+        of_task = _of_short_task(task, where, control) if data is task else _of_task(task, data, where, control)
+        answers += sorted(of_task, key=lambda answer: answer.at or "")
+    return answers
 
 
 def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
-    for number, one in enumerate(_checked(task.get("annotations"), list, f"{where}, annotations"), 1):
-        given = _checked(one, dict, f"{where}, annotation {number}")
-        here = f"{where}, annotation {given.get('id', number)}"
-        results = _checked(given.get("result"), list, f"{here}, result")
-        label = None if given.get("was_cancelled") is True else _label(results, here, control)
-        yield _answer(data, given, here, label, given.get("completed_by"), control)
+    for number, listed in enumerate(_checked(task.get("annotations"), list, f"{where}, annotations"), 1):
+        annotation = _checked(listed, dict, f"{where}, annotation {number}")
+        here = f"{where}, annotation {annotation.get('id', number)}"
+        results = _checked(annotation.get("result"), list, f"{here}, result")
+        results = [_checked(result, dict, f"{here}, result") for result in results]
+        label = None if annotation.get("was_cancelled") is True else _label(results, here, control)
+        yield _answer(data, annotation, here, label, annotation.get("completed_by"), control)
 
 
 def _of_short_task(task: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
     """Yield the answer of a task in JSON-MIN, which has each annotation as a task of its own, without skipped ones."""
     if control.name in task:
-        label = _only_choice(control.chosen(task[control.name], where), where, control)
+        label = control.only_label(control.chosen(task[control.name], where), where)
         yield _answer(task, task, where, label, task.get("annotator"), control)
 
 
-def _label(results: Sequence[Any], where: str, control: Control) -> str | None:
+def _label(results: Sequence[dict[str, Any]], where: str, control: Control) -> str | None:
     """Return the label that an annotation gives; None if it gives none."""
-    given = [_checked(one, dict, f"{where}, result") for one in results]
-    choices = [one for one in given if one.get("type") == control.form]
-    ours = [one for one in choices if one.get("from_name") == control.name] or ([] if control.part else choices)
-    if len({str(one.get("from_name")) for one in ours}) > 1:
-        names = ", ".join(sorted({repr(one.get("from_name")) for one in ours}))
-        raise TableError(f"{where} answers several questions ({names}): name the one to import {QUESTION!r}")
-    values = [_checked(one.get("value"), dict, f"{where}, value") for one in ours]
+    alike = [result for result in results if result.get("type") == control.form]
+    ours = [result for result in alike if result.get("from_name") == control.name] or ([] if control.part else alike)
+    names = sorted({repr(result.get("from_name")) for result in ours})
+    if len(names) > 1:
+        raise TableError(f"{where} answers several questions ({', '.join(names)}): name the one to import {QUESTION!r}")
+    values = [_checked(result.get("value"), dict, f"{where}, value") for result in ours]
     for value in values if control.form == "choices" else ():
         _checked(value.get("choices"), list, f"{where}, choices")
-    return _only_choice([one for value in values for one in control.chosen(value, where)], where, control)
-
-
-def _only_choice(flat: Sequence[Any], where: str, control: Control) -> str | None:
-    if control.kind == "many":
-        return "yes" if control.applies in flat else "no"
-    if not flat:
-        return None
-    label = _text(flat[0])
-    if len(flat) > 1 or label is None:
-        raise TableError(f"{where} has the labels {flat!r}: a row has one label; let people choose only one")
-    return label
+    return control.only_label([label for value in values for label in control.chosen(value, where)], where)
 
 
 def _answer(
     data: Mapping[str, Any],
-    given: Mapping[str, Any],
+    annotation: Mapping[str, Any],
     where: str,
     label: str | None,
     annotator: object,
     control: Control,
 ) -> StudioAnswer:
+    # the email of a person if the export has it, else their number in Label Studio
+    person = annotator if isinstance(annotator, dict) else {"email" if isinstance(annotator, str) else "id": annotator}
+    email = reviewer_name(_text(person.get("email")) or "")
     return StudioAnswer(
         where=where,
         id=data[ID],
         text=data[TEXT],
         label=label,
-        reviewer=_reviewer(annotator),
-        at=_moment(given.get("updated_at")) or _moment(given.get("created_at")),
-        seconds=_number(given.get("lead_time")),
+        reviewer=email or f"label-studio:{person.get('id') or 'unknown'}",
+        at=_moment(annotation.get("updated_at")) or _moment(annotation.get("created_at")),
+        seconds=_number(annotation.get("lead_time")),
         proposed=_text((data.get(PROPOSED) or {}).get(control.part) if control.part else data.get(LABEL)),
         confidence=_number(data.get(CONFIDENCE)),
         queue=next((queue for queue in get_args(Queue) if queue == data.get(QUEUE)), "chosen"),
     )
-
-
-def _reviewer(annotator: object) -> str:
-    """Return who annotated: the email if the export has it, else the number that the person has in Label Studio."""
-    known = annotator if isinstance(annotator, dict) else {"email" if isinstance(annotator, str) else "id": annotator}
-    return reviewer_name(_text(known.get("email")) or "") or f"label-studio:{known.get('id') or 'unknown'}"
 
 
 def _read_list(path: Path) -> list[Any]:
@@ -302,14 +275,14 @@ def _read_list(path: Path) -> list[Any]:
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise TableError(f"{path} has {size / 1e9:.1f} GB, at most {MOST_BYTES / 1e9:.0f} GB are read: split it")
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror}): check its name and permissions") from error
     except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is not valid JSON ({error}): {REMEDY}") from error
-    if not isinstance(found, list):
-        raise TableError(f"{path} has no list of tasks or records, but {kind_of(found)}: {REMEDY}")
-    return found
+    if not isinstance(tasks, list):
+        raise TableError(f"{path} has no list of tasks or records, but {kind_of(tasks)}: {REMEDY}")
+    return tasks
 
 
 def _checked(value: object, kind: type[T], where: str) -> T:
@@ -331,22 +304,16 @@ def _text(value: object) -> str | None:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
-MOST = 1e18
-
-
 def _number(value: object, least: float = 0.0) -> float | None:
     """Return a number that is not too small or large, such as seconds; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < MOST:
-        return None
-    return float(value)
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and least <= value < MOST
+    return float(value) if usable else None  # type: ignore[arg-type]  # it is a number
 
 
 def _moment(value: object) -> str | None:
     """Return a time in UTC, ISO 8601; None for anything else."""
-    if not isinstance(value, str):
-        return None
     try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
+        moment = datetime.fromisoformat(value)  # type: ignore[arg-type]  # anything else is a TypeError
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (TypeError, ValueError, OverflowError):
         return None

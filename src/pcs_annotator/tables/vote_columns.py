@@ -6,7 +6,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.task import label_lookup, unknown_label, whole_number
 from pcs_annotator.core.votes import ABSTAINED, GRADE_TOLERANCE, NOT_ASKED, Unknown
-from pcs_annotator.tables.arrow import pa, pc
-from pcs_annotator.tables.tabular import text_column
+from pcs_annotator.tables.arrow import pa, pc, text_column
 
 ROUNDING = 1e-6
 # A mass is a sum over many tokens, often rounded to a few decimals; labels with log-probabilities had some.
@@ -49,19 +48,16 @@ class NumberColumns(NamedTuple):
     problem: str
 
 
+_EMPTY = "leave all grades of the row empty for a hard vote"
 STATED = NumberColumns("stated_", 0.0, 1.0, "is not a probability: write a number from 0 to 1, or leave the cell empty")
 GRADE = NumberColumns(
-    "p_",
-    -ROUNDING,
-    1 + GRADE_TOLERANCE,
-    "is not a probability: write a number from 0 to 1, or leave all grades of the row empty for a hard vote",
+    "p_", -ROUNDING, 1 + GRADE_TOLERANCE, f"is not a probability: write a number from 0 to 1, or {_EMPTY}"
 )
 LOG_GRADE = NumberColumns(
     "logp_",
     -np.inf,
     ROUNDING,
-    "is not a log-probability: write a natural logarithm, which is at most 0, or leave all grades of the row empty for "
-    "a hard vote",
+    f"is not a log-probability: write a natural logarithm, which is at most 0, or {_EMPTY}",
 )
 MASS = NumberColumns(
     "mass",
@@ -83,38 +79,38 @@ class VoteColumns:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
+    def where(self, row: int | np.integer[Any]) -> str:
+        """Return the table and the number of a row, counted from 0, for messages."""
+        return f"{self.table}, row {row_number(self.table, int(row) + 1)}"
+
     def texts(self, name: str) -> TextColumn:
         """Return a column of any type as texts; empty texts and nulls are both empty."""
-        texts = text_column(name, self.columns[name])
-        coded = pc.if_else(pc.equal(texts, ""), None, texts).dictionary_encode()
+        coded = self._cells(name).dictionary_encode()
         distinct = coded.dictionary.to_pylist()
         positions = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-        broken = None if self.written else next((place for place, text in enumerate(distinct) if "\n" in text), None)
-        if broken is not None:
-            row = row_number(self.table, int(np.argmax(positions == broken)) + 1)
-            raise TableError(
-                f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open "
-                "there?"
-            )
+        for number, text in enumerate(() if self.written else distinct):
+            if "\n" in text:
+                row = row_number(self.table, int(np.argmax(positions == number)) + 1)
+                problem = f"{text!r:.60} contains a line break: is a quote left open there?"
+                raise TableError(f"column {name!r}, row {row}: {problem}")
         return TextColumn(name, distinct, positions)
+
+    def _cells(self, name: str) -> pa.Array:
+        texts = text_column(name, self.columns[name])
+        return pc.if_else(pc.equal(texts, ""), None, texts)
 
     def numbers(self, kind: NumberColumns, name: str) -> Floats:
         """Return the numbers of a column, which may be texts; nan where it is empty."""
-        column = self.columns[name]
-        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
-            cells = column.combine_chunks()
-            values: Floats = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            broken = np.zeros(len(values), dtype=bool)
-        else:
-            texts = text_column(name, column)
-            cells = pc.if_else(pc.equal(texts, ""), None, texts)
-            values = _parsed(cells)
-            broken = np.isnan(values) & cells.is_valid().to_numpy(zero_copy_only=False)
-        wrong = broken | (values < kind.least) | (values > kind.most)
+        cells = self.columns[name].combine_chunks()
+        typed = pa.types.is_floating(cells.type) or pa.types.is_integer(cells.type) or pa.types.is_decimal(cells.type)
+        cells = cells if typed else self._cells(name)
+        values = _parsed(cells)
+        wrong = (values < kind.least) | (values > kind.most)
+        if not typed:
+            wrong |= np.isnan(values) & cells.is_valid().to_numpy(zero_copy_only=False)
         if wrong.any():
             row = int(np.argmax(wrong))
-            where = f"{self.table}, row {row_number(self.table, row + 1)}, column {name!r}"
-            raise TableError(f"{where}: {cells[row].as_py()!s:.60} {kind.problem}")
+            raise TableError(f"{self.where(row)}, column {name!r}: {cells[row].as_py()!s:.60} {kind.problem}")
         return values
 
     def named(self, kind: NumberColumns) -> dict[str, str]:
@@ -122,13 +118,9 @@ class VoteColumns:
         named: dict[str, str] = {}
         for column in self.columns:
             label = column.removeprefix(kind.prefix).casefold()
-            if not column.startswith(kind.prefix) or not label.strip():
-                continue
-            if label in named:
-                raise TableError(
-                    f"{self.table}: columns {named[label]!r} and {column!r} differ only in case: remove one of them"
-                )
-            named[label] = column
+            if column.startswith(kind.prefix) and label.strip() and named.setdefault(label, column) != column:
+                both = f"columns {named[label]!r} and {column!r}"
+                raise TableError(f"{self.table}: {both} differ only in case: remove one of them")
         return named
 
     def probabilities(self, kind: NumberColumns, names: Mapping[int, str], labels: int) -> Floats:
@@ -139,8 +131,8 @@ class VoteColumns:
         return values
 
 
-def _parsed(texts: pa.Array) -> Floats:
-    """Return texts as numbers, nan for texts that are not numbers."""
+def _parsed(cells: pa.Array) -> Floats:
+    """Return cells as numbers, nan for texts that are not numbers."""
 
     def number(text: str | None) -> float:
         try:
@@ -149,23 +141,33 @@ def _parsed(texts: pa.Array) -> Floats:
             return np.nan
 
     try:
-        return texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:  # its message does not name the row, and it does not take all that Python takes
-        return np.array([number(text) for text in texts.to_pylist()])
+        return np.array([number(text) for text in cells.to_pylist()])
 
 
-def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None) -> tuple[str, ...]:
-    """Return the labels found, sorted; of several spellings, gold's is kept, else the most frequent."""
+def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None, columns: VoteColumns) -> tuple[str, ...]:
+    """Return the labels of votes, gold and columns of probabilities, sorted; of several spellings, gold's is kept.
+
+    Without gold, it is the most frequent. Columns such as `stated_at` or `p_value` belong to the user: they name labels
+    only beside one for a known label. If no label was seen at all, two columns of grades name them.
+    """
     counts: dict[str, float] = {}
     for column in (*votes, *([gold] if gold else [])):
         weight = 1e12 if column is gold else 1.0
         times = np.bincount(column.positions[column.positions >= 0], minlength=len(column.distinct))
         for spelling, count in zip(column.distinct, times.tolist(), strict=True):
             counts[spelling] = counts.get(spelling, 0.0) + weight * count
-    best: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for spelling in sorted(filter(counts.__getitem__, counts), key=lambda text: (-counts[text], text)):
-        best.setdefault(whole_number(spelling).casefold(), whole_number(spelling))
-    return tuple(sorted(best.values()))
+        labels.setdefault(whole_number(spelling).casefold(), whole_number(spelling))
+    seen = {*labels}
+    for kind in (STATED, GRADE, LOG_GRADE):
+        named = columns.named(kind)
+        if not labels.keys().isdisjoint(named) or (not seen and kind != STATED and len(named) > 1):
+            for folded, name in named.items():
+                labels.setdefault(folded, name.removeprefix(kind.prefix))
+    return tuple(sorted(labels.values()))
 
 
 def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids: TextColumn | Sequence[str]) -> Codes:
@@ -187,25 +189,10 @@ def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids
     return codes
 
 
-def with_named_labels(seen: Sequence[str], columns: VoteColumns) -> tuple[str, ...]:
-    """Return the labels seen in votes and gold and those that only a column of probabilities names, sorted.
-
-    Columns such as `stated_at` or `p_value` belong to the user: they name labels only beside one for a known label. If
-    no label was seen at all, two columns of grades name them.
-    """
-    labels = {label.casefold(): label for label in seen}
-    for kind in (STATED, GRADE, LOG_GRADE):
-        named = columns.named(kind)
-        if not labels.keys().isdisjoint(named) or (not seen and kind != STATED and len(named) > 1):
-            for folded, column in named.items():
-                labels.setdefault(folded, column.removeprefix(kind.prefix))
-    return tuple(sorted(labels.values()))
-
-
 def read_stated(columns: VoteColumns, labels: Sequence[str]) -> Floats | None:
     """Return the stated probabilities `[row, label]`, nan where empty; None without a `stated_<label>` column."""
-    found = _by_code(columns.named(STATED), labels)
-    return columns.probabilities(STATED, found, len(labels)) if found else None
+    names = _by_code(columns.named(STATED), labels)
+    return columns.probabilities(STATED, names, len(labels)) if names else None
 
 
 def read_grades(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -> Grades | None:
@@ -215,19 +202,25 @@ def read_grades(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -
     sum to 1, labels without one get 0. A column for an unknown label is an error, or skipped, depending on `unknown`.
     """
     kind, names = _grade_columns(columns, labels, unknown)
-    if not names:
-        return None
     values = columns.probabilities(kind, names, len(labels))
     if kind == LOG_GRADE:
         np.exp(np.minimum(values, 0.0, out=values), out=values)
     graded: Mask = np.logical_not(np.isnan(values).all(axis=1))
     if not graded.any():
         return None
-    _fill_rest(values, graded, names, labels, columns.table)
+    _fill_rest(values, graded, names, labels, columns)
     if kind == LOG_GRADE:
         values *= _scale(values.sum(axis=1), columns)[:, np.newaxis]
     grades = np.maximum(values, 0.0, out=values).astype(np.float32)
-    _refuse_large_sums(grades, names, columns.table)
+    total = grades.sum(axis=1)
+    if (total > 1 + GRADE_TOLERANCE).any():
+        row = int(np.argmax(total > 1 + GRADE_TOLERANCE))
+        largest = sorted(names, key=lambda code: -grades[row, code])[:MAX_LISTED]
+        listed = ", ".join(f"{names[code]} {grades[row, code]:.4g}" for code in largest)
+        raise TableError(
+            f"{columns.where(row)}: the grades sum to {total[row]:.4g} ({listed}), more than 1: correct them, or leave "
+            "them empty for a hard vote; rename a column that is not a grade"
+        )
     return grades
 
 
@@ -252,42 +245,43 @@ def _grade_columns(
     columns: VoteColumns, labels: Sequence[str], unknown: Unknown
 ) -> tuple[NumberColumns, Mapping[int, str]]:
     """Return the columns of grades by code; all of a kind are, as soon as one of them names a label."""
-    found: list[tuple[NumberColumns, dict[int, str]]] = []
+    kinds: list[tuple[NumberColumns, dict[int, str]]] = []
     for kind in (GRADE, LOG_GRADE):
         named = columns.named(kind)
         names = _by_code(named, labels)
         if names and len(names) < len(named) and unknown == "error":
             stray = next(name for name in named.values() if name not in names.values())
-            label, known = stray.removeprefix(kind.prefix), ", ".join(map(repr, labels))
+            problem = f"{stray.removeprefix(kind.prefix)!r} is not one of the labels {', '.join(map(repr, labels))}"
             raise TableError(
-                f"{columns.table}, column {stray!r}: {label!r} is not one of the labels {known}: correct the name, add "
-                "the label, or rename the column if it is something else; unknown='abstain' skips it"
+                f"{columns.table}, column {stray!r}: {problem}: correct the name, add the label, or rename the column "
+                "if it is something else; unknown='abstain' skips it"
             )
         if names:
-            found.append((kind, names))
+            kinds.append((kind, names))
         elif len(named) > 1:
             listed = ", ".join(map(repr, named.values()))
             warn_user(f"{columns.table}: columns not read as grades, because none of them names a label: {listed}")
-    if len(found) > 1:
-        one, other = (next(iter(names.values())) for _, names in found)
-        raise TableError(f"{columns.table} has both {one!r} and {other!r}: keep the probabilities or their logarithms")
-    return found[0] if found else (GRADE, {})
+    if len(kinds) > 1:
+        both = " and ".join(repr(next(iter(names.values()))) for _, names in kinds)
+        raise TableError(f"{columns.table} has both {both}: keep the probabilities or their logarithms")
+    return kinds[0] if kinds else (GRADE, {})
 
 
-def _fill_rest(values: Floats, graded: Mask, names: Mapping[int, str], labels: Sequence[str], table: str) -> None:
+def _fill_rest(
+    values: Floats, graded: Mask, names: Mapping[int, str], labels: Sequence[str], columns: VoteColumns
+) -> None:
     """Set labels without a grade to 0 in rows where the others sum to 1; in other graded rows they are an error."""
     missing = np.isnan(values) & graded[:, np.newaxis]
     certain = np.abs(np.nansum(values, axis=1) - 1) <= GRADE_TOLERANCE
     values[missing & certain[:, np.newaxis]] = 0.0
     open_rows = np.flatnonzero(missing.any(axis=1) & ~certain)
     if len(open_rows):
-        row = open_rows[0]
-        code = int(np.argmax(missing[row]))
-        name = names.get(code)
-        where = f"column {name!r} is empty" if name else f"there is no column for the label {labels[code]!r}"
+        code = int(np.argmax(missing[open_rows[0]]))
+        column = f"column {names[code]!r} is empty" if code in names else ""
+        lacking = column or f"there is no column for the label {labels[code]!r}"
         raise TableError(
-            f"{table}, row {row_number(table, int(row) + 1)}: {where}, while other labels have grades that do not sum "
-            "to 1: give every label one, or leave all grades of the row empty for a hard vote"
+            f"{columns.where(open_rows[0])}: {lacking}, while other labels have grades that do not sum to 1: give "
+            f"every label one, or {_EMPTY}"
         )
 
 
@@ -298,15 +292,3 @@ def _scale(total: Floats, columns: VoteColumns) -> Floats:
         mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
         target = np.where(np.isnan(mass), target, mass)
     return np.divide(target, total, out=np.ones_like(total), where=total > 0)
-
-
-def _refuse_large_sums(grades: Grades, names: Mapping[int, str], table: str) -> None:
-    total = grades.sum(axis=1)
-    if (total > 1 + GRADE_TOLERANCE).any():
-        row = int(np.argmax(total > 1 + GRADE_TOLERANCE))
-        largest = sorted(names, key=lambda code: -grades[row, code])[:MAX_LISTED]
-        listed = ", ".join(f"{names[code]} {grades[row, code]:.4g}" for code in largest)
-        raise TableError(
-            f"{table}, row {row_number(table, row + 1)}: the grades sum to {total[row]:.4g} ({listed}), more than 1: "
-            "correct them, or leave them empty for a hard vote; rename a column that is not a grade"
-        )

@@ -15,13 +15,13 @@ from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
-from pcs_annotator.tables.arrow import pa, parquet, pc
+from pcs_annotator.tables.arrow import columns_of, pa, parquet, pc
 from pcs_annotator.tables.files import atomic_path
-from pcs_annotator.tables.table_writer import ParquetTableWriter
-from pcs_annotator.tables.tables import write_table
-from pcs_annotator.tables.tabular import as_arrow, columns_of
+from pcs_annotator.tables.find import as_arrow
+from pcs_annotator.tables.parquet import ParquetWriter
 from pcs_annotator.tables.vote_columns import VoteColumns
-from pcs_annotator.tables.votes import in_cells, read_long
+from pcs_annotator.tables.vote_tables import in_cells, read_long
+from pcs_annotator.tables.write import write_table
 
 ROWS_AT_ONCE = 5_000
 ROWS_IN_MEMORY = 256
@@ -42,25 +42,25 @@ class VoteAxes(NamedTuple):
     def place(self, votes: Votes) -> Votes:
         """Return votes along these axes; cells that they lack were not asked."""
         shape = len(self.ids), len(self.annotators), len(self.relations), self.draws
-        found, wanted = (map(tuple, (one.ids, one.annotators, one.relations)) for one in (votes, self))
-        if votes.codes.shape == shape and all(map(operator.eq, found, wanted)):
+        names, wanted = (map(tuple, (axes.ids, axes.annotators, axes.relations)) for axes in (votes, self))
+        if votes.codes.shape == shape and all(map(operator.eq, names, wanted)):
             return votes
-        place = np.ix_(
+        cells = np.ix_(
             positions_of(votes.ids, self.ids, "item"),
             positions_of(votes.annotators, self.annotators, "model"),
             positions_of(votes.relations, self.relations, "relation"),
             range(votes.codes.shape[3]),
         )
         codes = np.full(shape, NOT_ASKED, dtype=CODE)
-        codes[place] = votes.codes
+        codes[cells] = votes.codes
         return Votes(
             codes=codes,
             ids=self.ids,
             annotators=self.annotators,
             relations=self.relations,
             labels=self.labels,
-            stated=None if votes.stated is None else in_cells(votes.stated, place, shape),
-            grades=None if votes.grades is None else in_cells(votes.grades, place, shape),
+            stated=None if votes.stated is None else in_cells(votes.stated, cells, shape),
+            grades=None if votes.grades is None else in_cells(votes.grades, cells, shape),
         )
 
 
@@ -80,10 +80,8 @@ def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[
                 rows.clear()
 
         def record(item: Item, variant: Variant) -> None:
-            if variant.relation == ORIGINAL:
-                return
-            text, why = variant.text, (variant.reason, variant.refused, variant.cause)
-            rows.append((item.id, variant.relation, variant.status, text, *why))
+            if variant.relation != ORIGINAL:
+                rows.append((item.id, *(getattr(variant, name) for name in VARIANT_COLUMNS[1:])))
             if len(rows) >= ROWS_AT_ONCE:
                 write()
 
@@ -96,12 +94,10 @@ def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[
 
     Original texts are not included, and the source of a variant is left empty: it is the item's text.
     """
-    table = _variant_table(path)
-    if table is None:
-        return {}
-    if ids is not None:
+    table = _variant_table(path, VARIANT_COLUMNS)
+    if table is not None and ids is not None:
         table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
-    return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
+    return {(row["id"], row["relation"]): _variant(row) for row in ([] if table is None else table.to_pylist())}
 
 
 class VariantsByItem:
@@ -112,10 +108,10 @@ class VariantsByItem:
         self._indexed: tuple[int, int] | None = None
         self._groups: dict[str, list[int]] = {}
 
-    def of(self, place: int) -> list[Variant]:
+    def of(self, position: int) -> list[Variant]:
         """Return the variants of the item at a position, in the order of the file; none without a file."""
         self.index()
-        name = self.ids[place]
+        name = self.ids[position]
         if not self.path.exists() or name not in self._groups:
             return []
         with _opened_variants(self.path) as file:
@@ -142,14 +138,12 @@ def count_variants(path: Path) -> Iterator[VariantCount]:
     """Yield the results of the rewrites with their counts, the most common result of each relation first."""
     columns = ["relation", "status", "cause"]
     table = _variant_table(path, columns)
-    if table is None:
-        return
-    counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    counts = [] if table is None else table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
     for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["cause"])):
         yield VariantCount(row["relation"], row["status"], row["cause"], row["count_all"])
 
 
-def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
+def _variant_table(path: Path, columns: Sequence[str]) -> pa.Table | None:
     """Return some columns of a file of variants; None without a file, or, warned, for a damaged one."""
     if not path.exists():
         return None
@@ -166,23 +160,16 @@ def _opened_variants(path: Path) -> Iterator[parquet.ParquetFile]:
     """Open a file that `writing_variants` wrote; a damaged or other one is an error with the remedy."""
     try:
         with parquet.ParquetFile(path) as file:
-            if [(one.name, str(one.type)) for one in file.schema_arrow] != [
-                (name, "string") for name in VARIANT_COLUMNS
-            ]:
+            if [(field.name, field.type) for field in file.schema_arrow] != [(n, pa.string()) for n in VARIANT_COLUMNS]:
                 raise ValueError("other columns")
             yield file
     except (OSError, ValueError, pa.ArrowException) as error:
         raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
 
 
-def _variant(row: dict[str, str | None]) -> Variant:
-    return Variant(
-        relation=row["relation"] or "",
-        status=row["status"],  # type: ignore[arg-type]  # written from a Variant
-        text=row["text"],
-        reason=row["reason"] or "",
-        refused=row["refused"],
-    )
+def _variant(row: dict[str, Any]) -> Variant:
+    names = ("relation", "status", "text", "reason", "refused")
+    return Variant(**{name: row[name] for name in names} | {"reason": row["reason"] or ""})
 
 
 def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:
@@ -190,19 +177,14 @@ def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:
     write_table(path, votes.to_table("long").replace_schema_metadata(_metadata(note)))
 
 
-def vote_table(votes: Votes, *, graded: bool) -> pa.Table:
-    """Return votes in the long form; if some parts of a file are `graded`, all have columns for grades."""
-    if graded and votes.grades is None:
-        votes = replace(votes, grades=np.full((*votes.codes.shape, len(votes.labels)), np.nan, dtype=np.float32))
-    return votes.to_table("long")
-
-
-class VoteWriter(ParquetTableWriter):
+class VoteWriter(ParquetWriter):
     """Writes votes part by part; `read_parts` yields the same parts."""
 
-    def write(self, table: pa.Table) -> None:
-        """Add the votes of `vote_table` as a group of rows of their own."""
-        super().write(table)
+    def add(self, votes: Votes, *, graded: bool) -> None:
+        """Add votes as a group of rows of their own; if some parts are `graded`, all have columns for grades."""
+        if graded and votes.grades is None:
+            votes = replace(votes, grades=np.full((*votes.codes.shape, len(votes.labels)), np.nan, dtype=np.float32))
+        self.write(votes.to_table("long"))
         self.flush()
 
 
@@ -221,9 +203,8 @@ def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
                 votes = _written_votes(file.read_row_group(group), path, axes)
                 yield axes._replace(ids=votes.ids).place(votes)
     except (pa.ArrowException, OSError, PcsError) as error:
-        raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
-            error
-        )
+        remedy = "pcs run writes it again, from the answers in the ledger"
+        raise TableError(f"{path} is damaged ({error}): {remedy}") from error
 
 
 def _metadata(note: Note | None) -> dict[str, str]:

@@ -21,11 +21,10 @@ from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Saving, TaskSettings
 from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.page import write_index, write_report
-from pcs_annotator.tables import tables
+from pcs_annotator.tables import write
 from pcs_annotator.tables.files import write_json
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
-from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.tabular import as_arrow
+from pcs_annotator.tables.find import as_arrow
+from pcs_annotator.tables.write import STRICT, OutputPolicy, TableStyle
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
@@ -70,7 +69,7 @@ def run_codebook(request: RunRequest, announce: Callable[[str], None] = lambda p
     for name, part in requests.items():
         announce(name)
         results[name] = run(part)
-    tables.write_table(folder.items, table)
+    write.write_table(folder.items, table)
     return _written(folder, config.variables, results, safe=request.spreadsheet_safe)
 
 
@@ -109,7 +108,7 @@ def _written(
     sets = whole_sets(variables, outcomes, lambda parts: learn_sets([results[one] for one in parts]))
     columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
-    tables.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
+    write.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
     index = write_index({**results, **sets}, variables, folder.report)
     return CodebookResult(
         folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index, sets=sets
@@ -121,7 +120,7 @@ def _outcomes(found: Mapping[str, RunResult] | Mapping[str, Labelled]) -> dict[s
 
 
 def label_codebook(
-    book: CodebookFolder, request: RunRequest, out: Path | str | None, saving: Saving | None = None
+    book: CodebookFolder, request: RunRequest, out: Path | None, saving: Saving | None = None
 ) -> tuple[dict[str, Labelled], dict[str, SetResult]]:
     """Label new texts with every variable of a codebook; return part → its labels, and variable → its whole sets."""
     policy = output_policy(request, without_gold(request, ()).open_data(), out)

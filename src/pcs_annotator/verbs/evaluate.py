@@ -48,8 +48,8 @@ from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
 from pcs_annotator.tables.files import write_json, write_page
-from pcs_annotator.tables.output_policy import OutputPolicy
-from pcs_annotator.tables.table_files import AS_FOUND, ENDINGS, Reading
+from pcs_annotator.tables.formats import AS_FOUND, ENDINGS, Reading
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 

@@ -25,7 +25,7 @@ from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, StudioAnswer
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
+from pcs_annotator.tables.write import STRICT, OutputPolicy
 from pcs_annotator.version import __version__
 
 ROWS_DRAWN = 100
@@ -73,8 +73,7 @@ def export_rows(
     rows, places = _chosen(places_of, decision, count) if queue is None else _drawn(places_of, controls, queue, count)
     to_answer = list(_to_answer(rows, controls, places, queue or "chosen"))
     policy.write_page(settings, beside)
-    policy.make_way(out)
-    label_studio.write_tasks(out, to_answer, VERSION)
+    policy.write_page(out, label_studio.tasks_page(to_answer, VERSION))
     return Exported(len(to_answer), out, settings)
 
 

@@ -25,9 +25,9 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing import pictures
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.sources import ExperimentSource, with_elicited
-from pcs_annotator.tables import sources, vote_files
+from pcs_annotator.tables import chunks, vote_files
 from pcs_annotator.tables.files import read_json, write_json
-from pcs_annotator.tables.tabular import table_place
+from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.evaluate import check_folder, write_results
 from pcs_annotator.verbs.run import run
 from pcs_annotator.version import __version__
@@ -142,7 +142,7 @@ def _resolved(source: ExperimentSource, asking: RunRequest, folds: int) -> Confi
             "with columns <model>|<relation> and gold"
         )
     columns, reading = resolve_config.columns_of(given), resolve_config.reading_of(given)
-    dataset = sources.read_source(source.spec, columns, asking.limit, reading)
+    dataset = chunks.read_source(source.spec, columns, asking.limit, reading)
     rows = [label for label in dataset.gold if label]
     classes = len({label.casefold() for label in rows})
     if len(rows) < 2 * folds or classes < 2:

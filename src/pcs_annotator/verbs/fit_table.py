@@ -19,14 +19,12 @@ from pcs_annotator.runs.recorded_votes import texts_of
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
-from pcs_annotator.tables import tables
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json, set_aside, write_json
-from pcs_annotator.tables.output_policy import OutputPolicy
-from pcs_annotator.tables.table_files import AS_FOUND
-from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.tabular import as_arrow, table_name
-from pcs_annotator.tables.votes import VoteTable, read_vote_table
+from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.formats import AS_FOUND
+from pcs_annotator.tables.vote_tables import VoteTable, read_vote_table
+from pcs_annotator.tables.write import OutputPolicy, TableStyle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +135,7 @@ def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, n
     if people.gold is None:
         return tuple(table.gold)
     ids = table.votes.ids
-    rows = read_labels(
-        people,
-        {name: texts.get(name, "") for name in ids},
-        table.votes.labels,
-        "table",
-        people.columns(tables.Columns()),
-    )
+    rows = read_labels(people, {name: texts.get(name, "") for name in ids}, table.votes.labels, "table")
     given = {one.id: one.label for one in rows}
     if not people.gold_wins:
         refuse_other_labels(ids, table.gold, given, (people.gold.name, name))

@@ -12,10 +12,10 @@ from pcs_annotator.runs.files.config import CONFIG_NAME
 from pcs_annotator.runs.gold import labels_seen
 from pcs_annotator.runs.resolve_config import columns_of, reading_of
 from pcs_annotator.runs.settings import Config, sections
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.output_policy import OutputPolicy
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables import chunks
+from pcs_annotator.tables.chunks import read_source
+from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.write import OutputPolicy
 
 # What each key means is written above it.
 TEMPLATE = """\
@@ -60,7 +60,7 @@ def write_first_config(data: Path | str, out: Path | None, config: Config, polic
     return policy.write_page(path, text)
 
 
-def first_config(dataset: tables.Dataset, reading: Reading) -> str:
+def first_config(dataset: chunks.Dataset, reading: Reading) -> str:
     """Return the text of a `pcs.toml` for a dataset that was read in some way."""
     try:
         labels = list(labels_seen(dataset))

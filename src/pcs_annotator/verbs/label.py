@@ -28,11 +28,11 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.files import check_ending
-from pcs_annotator.tables.table_files import STDIO
-from pcs_annotator.tables.table_writer import WRITTEN
-from pcs_annotator.tables.tabular import has_wildcards, table_stem
+from pcs_annotator.tables import chunks
+from pcs_annotator.tables.files import check_ending, has_wildcards
+from pcs_annotator.tables.find import table_stem
+from pcs_annotator.tables.formats import STDIO
+from pcs_annotator.tables.write import WRITTEN
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,11 +41,11 @@ _LOG = logging.getLogger(__name__)
 class Labelled(Frame):
     """New texts with labels from a fitted run; `to_pandas()` and `to_polars()` give them as rows."""
 
-    dataset: tables.Dataset  # the texts
+    dataset: chunks.Dataset  # the texts
     votes: Votes  # the votes on them
     outcomes: Outcomes  # a label for every text
     tally: Tally  # counts of calls, answers and failures
-    out: Path | str | None  # the file with the labels; None if none was written
+    out: Path | None  # the file with the labels; None if none was written
     model: Model  # the model that judged them; its certificate is about these texts
     counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
     frugal: Frugal | None = None  # how questions were saved; None when everything was asked
@@ -74,7 +74,7 @@ def default_out(data: Path | str) -> Path:
     return whole.with_name(name) if whole.name else whole / name
 
 
-def label(request: RunRequest, out: Path | str | None, saving: Saving | None = None) -> Labelled:
+def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
 
     A file that exists is an error; with `request.replace`, it is kept under a dated name. Without `out`, no file is

@@ -19,7 +19,7 @@ from pcs_annotator.showing.answer import of_run
 from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
+from pcs_annotator.tables.write import STRICT, OutputPolicy
 
 Format = Literal["markdown", "latex", "csv"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv"}

@@ -33,9 +33,9 @@ from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.versions import settings_of_fits
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import report_or_warn
-from pcs_annotator.tables import tables
+from pcs_annotator.tables import write
+from pcs_annotator.tables.chunks import Dataset
 from pcs_annotator.tables.files import clear_leftovers, write_json
-from pcs_annotator.tables.tables import Dataset
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *
     if table.sampled:
         start |= {SAMPLED: table.rows, "limit": request.limit}
     write_json(folder.settings, start)
-    tables.write_table(folder.items, dataset.table)
+    write.write_table(folder.items, dataset.table)
     if found is None:
         found = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
     return found

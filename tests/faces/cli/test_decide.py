@@ -15,7 +15,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.files import read_json, write_json
-from pcs_annotator.tables.tables import write_table
+from pcs_annotator.tables.write import write_table
 from tests.builders import simulated_votes
 from tests.simulated import (
     MODELS,

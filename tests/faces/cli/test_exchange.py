@@ -41,7 +41,7 @@ def test_rows_go_to_label_studio_and_answers_come_back(
     shown = capsys.readouterr().out
     assert f"30 rows written to {out}" in shown
     assert f"paste {tmp_path / 'tasks.xml'}" in shown
-    assert '<Choice value="good" hotkey="1"/>' in (tmp_path / "tasks.xml").read_text(encoding="utf-8")
+    assert '<Choice value="good" hotkey="1" />' in (tmp_path / "tasks.xml").read_text(encoding="utf-8")
     assert main(["exchange", "import", str(folder), "label-studio", str(answer(out))]) == 0
     shown = capsys.readouterr().out
     assert "30 new verdicts by label-studio:7 (30); rows skipped: 1" in shown

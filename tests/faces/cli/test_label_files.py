@@ -12,7 +12,6 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.tables import workbook
 
 HEADER = "id;text;gold;year"
 ROWS = ["7;The city; bought buses;good;2020", "8;naïve – nein;bad;2021", "9;=1+1;;2022"]
@@ -97,7 +96,7 @@ def test_a_reader_that_stops_early_is_no_error(
 def test_too_many_rows_for_a_sheet_are_refused_before_any_call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(workbook, "MOST_ROWS", 2)
+    monkeypatch.setattr("pcs_annotator.tables.workbook.MOST_ROWS", 2)
     Path("new.csv").write_text("text\nnever\nasked\nbefore\n", encoding="utf-8")
     assert main(["label", "new.csv", "--run", "runs/data", "-o", "new.xlsx", "--max-calls", "1"]) == 2
     assert "an Excel sheet has at most 2 rows" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from pcs_annotator import relation_values
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.faces.cli.test_evaluate import write_graded
 
 QUICK = ["--resamples", "50", "--repeats", "1"]

@@ -25,7 +25,7 @@ from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote

@@ -18,8 +18,8 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned, learn_if_possible
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.tables.files import write_json
-from pcs_annotator.tables.tables import Columns, Dataset
 from pcs_annotator.tables.vote_files import count_variants, writing_variants
 
 QUICK = LearnSettings(optimiser="lr", resamples=10, folds=3)

@@ -10,7 +10,7 @@ import pytest
 import pcs_annotator
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, verdict
-from pcs_annotator.tables.output_policy import STRICT
+from pcs_annotator.tables.write import STRICT
 from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.showing.report.reading import Page, listed, section
 from tests.studies.compare.runs import ATTACK, Runs

@@ -22,7 +22,7 @@ from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
 from pcs_annotator.studies.paper.rivals import NOT_RECORDED
 from pcs_annotator.studies.paper.study import compared
-from pcs_annotator.tables.votes import read_vote_table
+from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote

@@ -24,7 +24,7 @@ from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_f
 from pcs_annotator.studies.estimating.estimate import data_name, estimate_any
 from pcs_annotator.studies.estimating.groups import PERIODS
 from pcs_annotator.studies.estimating.page import write_estimates
-from pcs_annotator.tables.output_policy import PAGES, OutputPolicy
+from pcs_annotator.tables.write import PAGES, OutputPolicy
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 

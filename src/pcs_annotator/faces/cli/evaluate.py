@@ -21,8 +21,8 @@ from pcs_annotator.showing.report.page import INTERVAL
 from pcs_annotator.studies.compare import page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
 from pcs_annotator.studies.compare.page import verdict
-from pcs_annotator.tables.output_policy import PAGES, OutputPolicy
-from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.write import PAGES, OutputPolicy
 from pcs_annotator.verbs import evaluate
 
 METHODS_SHOWN = 5

@@ -9,7 +9,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.tables.table_files import Reading
+from pcs_annotator.tables.formats import Reading
 from pcs_annotator.verbs import fit_table
 
 
@@ -31,7 +31,6 @@ from pcs_annotator.verbs import fit_table
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
-@options.list_option("--coders", "Columns of --gold with the labels of one person each; default: as in the data.")
 @options.reading_options
 @options.options_for("gold_wins", "to_label", "spreadsheet_safe")
 @click.option(
@@ -68,8 +67,6 @@ def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: 
     people = options.take(FromPeople, given)
     given |= {"people": people, "labels": given["labels"] or None, "table": source}
     files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), given)
-    if people.coders and people.gold is None:
-        raise ConfigError("--coders is about the file of --gold: give one; for the data, it is an option of pcs run")
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
         if files.labels_out or model_out or files.labels:

@@ -6,7 +6,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.tables.output_policy import OutputPolicy
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.init_config import write_first_config
 
 

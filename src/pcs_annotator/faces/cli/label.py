@@ -19,7 +19,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import texts_cut
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.sections.summary import promise
-from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.tables.formats import STDIO
 from pcs_annotator.verbs import label
 
 
@@ -29,9 +29,8 @@ from pcs_annotator.verbs import label
 @click.option(
     "-o",
     "--out",
-    type=options.TABLE,
-    metavar="PATH",
-    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default: "
+    type=options.PATH,
+    help="File to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default: "
     "DATA-labels.csv beside DATA.",
 )
 @click.option(
@@ -49,7 +48,7 @@ from pcs_annotator.verbs import label
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
-def command(*, data: Path | str, folder: Path, out: Path | str | None, **given: Any) -> int:
+def command(*, data: Path | str, folder: Path, out: Path | None, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its

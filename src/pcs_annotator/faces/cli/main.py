@@ -41,7 +41,7 @@ PURPOSES: dict[str, dict[str, str]] = {
     },
     "Conclusions": {
         "estimate": "which shares, differences or regressions do the labels support?",
-        "paper": "write results and methods of a run for a paper: Markdown, LaTeX, Word or CSV",
+        "paper": "write results and methods of a run for a paper: Markdown, LaTeX or CSV",
     },
     "Research": {
         "evaluate": "is PCS better than simpler methods on these votes?",

@@ -20,7 +20,7 @@ from pcs_annotator.base.fields import Setting
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
-from pcs_annotator.tables.tabular import table_place
+from pcs_annotator.tables.find import table_place
 
 F = TypeVar("F", bound=Callable[..., Any])
 take, take_settings = settings.take, settings.take_settings

@@ -25,7 +25,7 @@ from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
 from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
-from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.tables.formats import STDIO
 from pcs_annotator.verbs import codebook
 from pcs_annotator.verbs.label import Labelled
 
@@ -124,7 +124,7 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     return _show_variables(found, result.sets, values, table, written, counted(len(result.variables), "variable"))
 
 
-def label_and_show(request: RunRequest, out: Path | str, saving: Saving, as_json: LabelledJson) -> int:
+def label_and_show(request: RunRequest, out: Path, saving: Saving, as_json: LabelledJson) -> int:
     """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
     book = CodebookFolder.find(request.folder)
     assert book is not None

@@ -15,7 +15,7 @@ from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.page import write_figures, write_report
-from pcs_annotator.tables.output_policy import OutputPolicy
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import exchange, paper
 from pcs_annotator.verbs.codebook import report_codebook
 from pcs_annotator.verbs.fit import open_run, use_version

@@ -42,7 +42,6 @@ class RunFolder:
     settings = _File("run.json")  # settings, annotators and version of the run
     items = _File("items.parquet")  # texts and gold labels
     gold = _File("gold.csv")  # gold labels that people added after the run
-    coders = _File("coders.csv")  # labels that several people gave after the run, a column for each of them
     to_label = _File("to_label.csv")  # rows that a person should label next
     drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
     ledger = _File("ledger.db")  # every paid call

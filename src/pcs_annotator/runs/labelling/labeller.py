@@ -42,7 +42,7 @@ from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
 from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.table_files import STDIO
+from pcs_annotator.tables.formats import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"

@@ -21,12 +21,11 @@ from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joine
 from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.output_policy import OutputPolicy
-from pcs_annotator.tables.table_files import STDIO, Dialect, ending_of
-from pcs_annotator.tables.table_writer import TableStyle
-from pcs_annotator.tables.tables import TableStream
-from pcs_annotator.tables.workbook import WORKBOOK, refuse_too_many_rows
+from pcs_annotator.tables import chunks
+from pcs_annotator.tables.chunks import TableStream
+from pcs_annotator.tables.formats import STDIO, WORKBOOK, Dialect, ending_of
+from pcs_annotator.tables.workbook import refuse_too_many_rows
+from pcs_annotator.tables.write import OutputPolicy, TableStyle
 
 
 def without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
@@ -47,7 +46,7 @@ class NewTexts:
     gone through once more for other decisions, with the answers in the ledger.
     """
 
-    def __init__(self, request: RunRequest, out: Path | str | None, pair: tuple[str, ...] = ()) -> None:
+    def __init__(self, request: RunRequest, out: Path | None, pair: tuple[str, ...] = ()) -> None:
         self._request, self._out = without_gold(request, pair), out
         self._stream = stream = self._request.open_data()
         self._all = None if is_large(stream) else stream.read()
@@ -64,11 +63,11 @@ class NewTexts:
             self._rows = len(self._all.items)
         if self._out is not None:
             self._policy.check(self._out)
-            if ending_of(str(self._out)).kind == WORKBOOK:
+            if ending_of(str(self._out)).format == WORKBOOK:
                 refuse_too_many_rows(self._rows, str(self._out))
         return self._rows
 
-    def ask(self, fitted: FittedRun) -> tuple[tables.Dataset, Votes]:
+    def ask(self, fitted: FittedRun) -> tuple[chunks.Dataset, Votes]:
         """Ask a run about all texts; return them, or a sample of them, and the votes."""
         check_column(fitted.model.by, self._stream.schema.names, self._stream.name)
         if self._all is not None:
@@ -111,26 +110,26 @@ class NewTexts:
         if self._out is not None and (kept := self._policy.make_way(self._out)):
             self._request.say(f"{self._out} is kept as {kept}")
 
-    def _write_asking(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
+    def _write_asking(self, fitted: FittedRun, to: Path | None) -> RowWriter:
         writer = replace(self._writer(fitted, to), sample_of=self._rows)
         label_all(self._stream, self._data, fitted, writer)
         return writer
 
-    def _writer(self, fitted: FittedRun, to: Path | str | None) -> RowWriter:
+    def _writer(self, fitted: FittedRun, to: Path | None) -> RowWriter:
         keep = partial(self._keep, fitted)
         return RowWriter(model=fitted.model, labels=to, style=self._policy.style, keep=keep, version=fitted.version)
 
-    def _keep(self, fitted: FittedRun, rows: tables.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
+    def _keep(self, fitted: FittedRun, rows: chunks.Dataset, votes: Votes, model: Model, judged: Verdicts) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
         items = [replace(item, id=f"{rows.name}:{item.id}") for item in rows.items]
         with Stream(runs.RunFolder(fitted.folder).stream) as stream:
             fitted.keep(stream, items, votes, model, judged)
 
 
-def output_policy(request: RunRequest, stream: TableStream, out: Path | str | None) -> OutputPolicy:
+def output_policy(request: RunRequest, stream: TableStream, out: Path | None) -> OutputPolicy:
     """Return how a file of labels may be written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
-    if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
+    if dialect.delimiter == "\t" and ending_of(stream.name).suffix != ending_of(str(out)).suffix:
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
     style = TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
     return OutputPolicy(replace=request.replace, style=style)

@@ -33,13 +33,13 @@ from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampl
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run import Run
-from pcs_annotator.tables import sources, tables, vote_files
+from pcs_annotator.tables import chunks, vote_files
 from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.chunks import CHUNK_ROWS, Dataset, TableStream, gold_in
 from pcs_annotator.tables.files import signature, write_json
-from pcs_annotator.tables.table_writer import PLAIN, TableStyle, TableWriter, writing_table
-from pcs_annotator.tables.tables import CHUNK_ROWS, Dataset, TableStream, gold_in
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
+from pcs_annotator.tables.write import PLAIN, TableStyle, TableWriter, writing_table
 
 CHUNKS_AT_ONCE = 2  # while the last calls of one chunk are awaited, the next chunk is asked about
 
@@ -55,7 +55,7 @@ class RowWriter:
     """
 
     model: Model  # what judges the votes
-    labels: Path | str | None  # the file for the user's columns, then the results; None for no file
+    labels: Path | None  # the file for the user's columns, then the results; None for no file
     style: TableStyle = PLAIN  # how that is written
     votes: Path | None = None  # the file for all votes, in the long form; None for no file
     graded: bool = False  # whether that has columns for grades, whether or not a chunk has some
@@ -100,7 +100,7 @@ class RowWriter:
         if self._labels is not None:
             self._labels.write(labelled)
         if self._votes is not None:
-            self._votes.write(vote_files.vote_table(votes, graded=self.graded))
+            self._votes.add(votes, graded=self.graded)
         if self.sample_of is not None and (some := sampled_rows(chunk, self.sample_of)).any():
             rows = np.flatnonzero(some)
             self.sample.append((taken(chunk, rows), votes.take(rows)))
@@ -217,7 +217,7 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
         for votes, table in _with_own_columns(folder.labels, whole, parts):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=table, items=items, gold=())
-            texts = tables.texts_in(table, text_name)
+            texts = chunks.texts_in(table, text_name)
             writer.write(chunk, replace(votes, texts=texts))
     made_from = _made_from(recorded, learned.model, start.get("data_hash", ""), spreadsheet_safe=spreadsheet_safe)
     return _kept(recorded, learned, writer, whole.columns, made_from=made_from, tally=whole.tally, ledger=whole.ledger)
@@ -239,7 +239,7 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
 def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> Iterator[tuple[Votes, pa.Table]]:
     """Yield votes with the user's own columns of their rows, from a file of labels; other rows there are an error."""
     other_rows = TableError(f"{path.name} does not have the rows that were asked about: pcs run writes it again")
-    stream = sources.open_stream(path, tables.Columns(text=next(iter(whole.columns), None)))
+    stream = chunks.open_stream(path, chunks.Columns(text=next(iter(whole.columns), None)))
     read = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
     rest: list[pa.Table] = []
     for votes in parts:

@@ -18,10 +18,9 @@ from pcs_annotator.runs import resolve_config, review_state
 from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables import human_files
+from pcs_annotator.tables import people
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.sources import read_source
-from pcs_annotator.tables.tables import Dataset, IdCheck, TableStream
+from pcs_annotator.tables.chunks import Dataset, IdCheck, TableStream, read_source
 
 IN_MEMORY_ROWS = 50_000  # a table with at most this many rows is kept in memory, and completely in the run folder
 SAMPLE_ROWS = 20_000
@@ -103,8 +102,8 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
     verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
-    given = human_files.read_gold(folder.gold) if folder.gold.exists() else []
-    return {one.id for rows in (human_files.read_drawn(folder.drawn), given, verdicts) for one in rows}
+    given = people.read_gold(folder.gold) if folder.gold.exists() else []
+    return {one.id for rows in (people.read_drawn(folder.drawn), given, verdicts) for one in rows}
 
 
 def data_hash_of(stream: TableStream) -> str:

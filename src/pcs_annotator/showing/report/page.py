@@ -24,7 +24,7 @@ from pcs_annotator.showing.report.sections.summary import cost, headline, promis
 from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.to_html import document, header
 from pcs_annotator.tables.files import check_ending, write_page
-from pcs_annotator.tables.output_policy import PAGES, STRICT, OutputPolicy
+from pcs_annotator.tables.write import PAGES, STRICT, OutputPolicy
 
 
 def write_report(result: RunResult, path: Path | None = None, policy: OutputPolicy = STRICT) -> Path:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,9 @@ from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating import evidence as known
 from pcs_annotator.studies.estimating.groups import groups_of
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.sources import name_in_memory
-from pcs_annotator.tables.table_files import gathered
-from pcs_annotator.tables.table_parts import open_parts, source_name
-from pcs_annotator.tables.tabular import place_or_table
+from pcs_annotator.tables.chunks import name_in_memory
+from pcs_annotator.tables.find import open_parts, place_or_table, source_name
+from pcs_annotator.tables.formats import joined
 
 LEAST_PER_COEFFICIENT = 10
 MOST_LABELS = 200
@@ -288,12 +286,10 @@ def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table,
     place = place_or_table(source)
     if isinstance(place, pa.Table):
         return place, place.column_names, name_in_memory(place)
-    files, contents = open_parts(place)
+    parts, name = open_parts(place), source_name(place)
     wanted = {*question.columns, question.probability}
-    schema = pa.schema([one for one in contents.schema if one.name in wanted or one.name.startswith(_PREFIX)])
-    batches = chain.from_iterable(file.batches(schema) for file in files)
-    name, packed = source_name(place), any(file.packed for file in files)
-    return gathered(batches, schema, name, packed=packed), contents.schema.names, name
+    schema = pa.schema([field for field in parts.schema if field.name in wanted or field.name.startswith(_PREFIX)])
+    return joined(parts.batches(schema), schema, name, packed=parts.packed), parts.schema.names, name
 
 
 def _numbers(table: pa.Table, name: str, what: str) -> Floats:

@@ -18,9 +18,9 @@ from pcs_annotator.runs.draw_registry import draws_by_row
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.files.runs import read_whole
 from pcs_annotator.runs.run import Run
-from pcs_annotator.tables.arrow import pa, pc
-from pcs_annotator.tables.human_files import DrawnRow
-from pcs_annotator.tables.tabular import columns_of, read_file, text_column
+from pcs_annotator.tables.arrow import columns_of, pa, pc, text_column
+from pcs_annotator.tables.find import read_file
+from pcs_annotator.tables.people import DrawnRow
 
 LEAST_GOLD = 30  # fewer gold rows give intervals that cannot be trusted
 LEAST_CLUSTERS = 20  # the same for clusters of rows

@@ -21,7 +21,7 @@ from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.sharing import Goal, TableGold, judged_rows, share_table
 from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
-from pcs_annotator.tables.human_files import DrawnRow, read_drawn
+from pcs_annotator.tables.people import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)

@@ -16,7 +16,7 @@ from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex,
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
 from pcs_annotator.tables.files import check_ending
-from pcs_annotator.tables.output_policy import STRICT, OutputPolicy
+from pcs_annotator.tables.write import STRICT, OutputPolicy
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}

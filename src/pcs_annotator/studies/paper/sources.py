@@ -12,10 +12,9 @@ from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, PER_LABEL, Votes, check_known
-from pcs_annotator.tables import sources
-from pcs_annotator.tables.table_parts import open_parts
-from pcs_annotator.tables.tabular import table_place, table_stem
-from pcs_annotator.tables.votes import is_long
+from pcs_annotator.tables.fakenewsnet import is_fakenewsnet
+from pcs_annotator.tables.find import open_parts, table_place, table_stem
+from pcs_annotator.tables.vote_tables import is_long
 
 
 class ExperimentSource(NamedTuple):
@@ -58,11 +57,11 @@ def _source(given: str) -> ExperimentSource:
         name, spec = "", given
     stem = table_stem(spec)
     name = name or stem.rpartition(":")[2] or stem
-    if sources.is_public_set(spec):
+    if is_fakenewsnet(spec):
         return ExperimentSource(name, spec, "texts")
     if Path(spec).is_dir():
         return ExperimentSource(name, spec, "run")
-    columns = open_parts(table_place(spec))[1].schema.names
+    columns = open_parts(table_place(spec)).schema.names
     has_votes = is_long(columns) or any("|" in column for column in columns)
     return ExperimentSource(name, spec, "votes" if has_votes else "texts")
 

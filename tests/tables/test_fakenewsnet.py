@@ -14,8 +14,8 @@ from fsspec.registry import _registry
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import MissingPackage, TableError
-from pcs_annotator.tables.sources import is_public_set, read_source
-from pcs_annotator.tables.tables import Columns, Dataset
+from pcs_annotator.tables.chunks import Columns, Dataset, read_source
+from pcs_annotator.tables.fakenewsnet import is_fakenewsnet
 
 HEADER = "id,news_url,title,tweet_ids\n"
 
@@ -52,7 +52,7 @@ def test_a_plain_file_is_read_as_a_table(tmp_path: Path) -> None:
     assert texts(read_source(path, Columns())) == {"1": ("A day.", "good")}
     odd = tmp_path / "hf:mine.csv"
     odd.write_text("text\nA day.\n", encoding="utf-8")
-    assert not is_public_set(odd)
+    assert not is_fakenewsnet(odd)
 
 
 def test_titles_of_fakenewsnet_are_texts_and_the_name_of_the_file_is_gold(tables: Path) -> None:

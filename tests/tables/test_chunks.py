@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import tables
-from pcs_annotator.tables.sources import open_stream, read_source
-from pcs_annotator.tables.table_writer import writing_table
-from pcs_annotator.tables.tables import Columns, Dataset, IdCheck, TableStream, rechunked
+from pcs_annotator.tables import chunks
+from pcs_annotator.tables.chunks import Columns, Dataset, IdCheck, TableStream, open_stream, read_source, rechunked
+from pcs_annotator.tables.write import writing_table
 
 ROWS = 2_345
 
@@ -93,7 +95,7 @@ def test_the_same_id_in_distant_rows_is_an_error_that_names_both(tmp_path: Path)
 
 def test_ids_whose_hashes_are_the_same_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = open_stream(written(tmp_path / "data.csv"), Columns())
-    monkeypatch.setattr(tables, "hash", len, raising=False)
+    monkeypatch.setattr(chunks, "hash", len, raising=False)
     assert stream.check_ids() == ROWS
 
 
@@ -164,20 +166,85 @@ def test_the_fingerprint_changes_with_the_rows_and_not_with_the_name(tmp_path: P
     assert len({first, other, fingerprint(tmp_path / "a.csv", 5)}) == 3
 
 
-def test_a_public_set_is_a_stream_too(tmp_path: Path) -> None:
-    path = tmp_path / "politifact_fake.csv"
-    path.write_text("id,title\n" + "".join(f"{row},Title {row}\n" for row in range(6)), encoding="utf-8")
-    stream = open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5)
-    assert [chunk.gold for chunk in stream.chunks(4)] == [("fake",) * 4, ("fake",)]
-    assert (stream.rows, stream.check_ids()) == (5, 5)
-    before = stream.fingerprint()
-    path.write_text("id,title\n1,Another\n", encoding="utf-8")
-    assert open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5).fingerprint() != before
-
-
 def test_numbers_as_texts_do_not_depend_on_the_chunk(tmp_path: Path) -> None:
     numbers = [12345678.0, 2.0, 0.5, None] * 10
     parquet.write_table(pa.table({"id": pa.array(numbers), "text": ["x"] * 40}), tmp_path / "data.parquet")
     stream: TableStream = open_stream(tmp_path / "data.parquet", Columns())
     assert ids(stream.chunks(1)) == ids(stream.chunks(40))
     assert ids(stream.chunks(2))[:4] == ["12345678", "2", "0.5", "4"]
+
+
+def dataset_of(folder: Path, content: str, **columns: Any) -> Dataset:
+    path = folder / "texts.csv"
+    path.write_text(content, encoding="utf-8")
+    return read_source(path, Columns(**columns))
+
+
+def items_of(folder: Path, content: str, **columns: Any) -> list[tuple[str, str]]:
+    return [(item.id, item.text) for item in dataset_of(folder, content, **columns).items]
+
+
+def test_texts_ids_and_gold_are_found_under_their_usual_names(tmp_path: Path) -> None:
+    found = dataset_of(tmp_path, "Label,id,Text\nx,a,One\n ,b,Two\n")
+    assert [(item.id, item.text) for item in found.items] == [("a", "One"), ("b", "Two")]
+    assert found.gold == ("x", None)
+    assert found.columns == Columns(text="Text", id="id", gold="Label")
+
+
+def test_without_ids_rows_are_numbered_and_no_row_is_lost(tmp_path: Path) -> None:
+    assert items_of(tmp_path, 'text,stars\nOne,x\n"",y\n') == [("1", "One"), ("2", "")]
+    assert items_of(tmp_path, "anything\nOne\n") == [("1", "One")]
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    found = dataset_of(tmp_path, "key,words,truth\na,One,x\n", text="words", id="key", gold="truth")
+    assert found.items[0].id == "a"
+    assert found.gold == ("x",)
+
+
+def test_a_file_without_gold_has_none(tmp_path: Path) -> None:
+    assert dataset_of(tmp_path, "text\nOne\n").gold == ()
+
+
+def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\nOne\nTwo\n", encoding="utf-8")
+    found = read_source(path, Columns(), limit=1)
+    assert (len(found.items), len(found.table)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "problem"),
+    [
+        ("key,words\na,One\n", {}, r"texts\.csv.* --text-column: key, words"),
+        (
+            "key,words\na,One\n",
+            {"text": "txt"},
+            r"texts\.csv.*'txt'.*--text-column.*key, words",
+        ),
+        ("key,text\na,One\n", {"id": "id"}, r"'id'.*--id-column"),
+        ("key,text\na,One\n", {"gold": "truth"}, r"'truth'.*--gold-column"),
+        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 2 and 4.*id 'a'"),
+        ("id,text\n", {}, r"texts\.csv.*no rows"),
+        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 2.*header"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error(
+    content: str, columns: dict[str, str], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TableError, match=problem):
+        items_of(tmp_path, content, **columns)
+
+
+def test_gold_that_pandas_wrote_beside_empty_cells_is_a_whole_number(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("text,gold\nA,6.0\nB,\nC,6\nD,7.5\n")
+    assert read_source(tmp_path / "data.csv", Columns()).gold == ("6", None, "6", "7.5")
+
+
+def test_an_object_or_a_list_is_the_same_text_in_json_lines_and_in_parquet(tmp_path: Path) -> None:
+    rows = [{"text": {"title": "Ä", "words": [1, None]}}, {"text": None}]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
+    first, second = (read_source(tmp_path / f"data.{kind}", Columns(text="text")) for kind in ("jsonl", "parquet"))
+    assert [item.text for item in first.items] == [item.text for item in second.items]
+    assert first.items[0].text == '{"title": "Ä", "words": [1, null]}'

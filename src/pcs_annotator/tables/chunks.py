@@ -1,4 +1,4 @@
-"""The user's tables: texts, ids and gold in them, read in chunks with memory that does not grow, or at once."""
+"""The user's texts: texts, ids and gold in a table, read in chunks with memory that does not grow, or at once."""
 
 import hashlib
 import math
@@ -13,17 +13,16 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import row_number
+from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item, pair_text, whole_number
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.table_files import Dialect, gathered
-from pcs_annotator.tables.table_writer import PLAIN, TableStyle, writing_table
-from pcs_annotator.tables.tabular import columns_of, text_column
+from pcs_annotator.tables.arrow import columns_of, pa, refuse_repeated, text_column, texts_of
+from pcs_annotator.tables.fakenewsnet import is_fakenewsnet, read_fakenewsnet
+from pcs_annotator.tables.find import open_parts, place_or_table, source_name
+from pcs_annotator.tables.formats import AS_FOUND, PARQUET, Dialect, Reading, joined
 
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
-
-
 PAIR_SIGN = " | "  # between the names of two columns that have a pair of texts each row, as in `a | b`
 ROW_NUMBERS = "row"  # instead of an ID column: rows are numbered, unless a column has this name
 CHUNK_ROWS = 5_000
@@ -66,6 +65,54 @@ class Dataset:
     __repr__ = brief
 
 
+def read_source(spec: Path | str, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND) -> Dataset:
+    """Return all texts of a source at once, with their gold labels where it has some; see `open_stream`."""
+    return open_stream(spec, columns, limit, reading=reading).read()
+
+
+def items_of(data: object, text_column: str | None = None) -> Sequence[Item]:
+    """Return the texts that Python code gave: a list or a column of them, a table, or where one is."""
+    if is_column(data):
+        return [Item(id=str(row), text=text or "") for row, text in enumerate(texts_of(data, "the texts"), 1)]
+    stream = open_stream(place_or_table(data), Columns(text=text_column))
+    table = stream.table()
+    return TableStream.of(table, stream.name, stream.columns).read().items if len(table) else ()
+
+
+def open_stream(
+    spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND
+) -> "TableStream":
+    """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
+
+    Of JSON Lines, every row is looked at, because each may have a column of its own. A source is a file, a folder of
+    files, or a pattern such as `parts/*.parquet`, here or at an address such as `s3://bucket/news.csv`; `-` for
+    standard input; the public dataset `fakenewsnet:FOLDER`; or a table in memory.
+    """
+    if not isinstance(spec, Path | str):
+        return TableStream.of(spec, name_in_memory(spec), columns, limit)
+    if is_fakenewsnet(spec):
+        return TableStream.of(read_fakenewsnet(str(spec)), str(spec), columns, limit)
+    parts, name = open_parts(spec, limit, reading), source_name(spec)
+    refuse_repeated(parts.schema.names, name)
+    return TableStream(
+        name=name,
+        columns=find_columns(dict.fromkeys(parts.schema.names), name, columns),
+        schema=parts.schema,
+        total=parts.rows,
+        batches=parts.batches,
+        versions=lambda: [file.version() for file in parts.files],
+        packed=parts.packed,
+        parquet=parts.files[0].format == PARQUET,
+        dialect=parts.dialect,
+        limit=limit,
+    )
+
+
+def name_in_memory(table: pa.Table) -> str:
+    """Return what messages and run folders call a table that is in memory."""
+    return f"the table of {len(table):,} rows"
+
+
 def text_names(column: str, there: Collection[str]) -> list[str]:
     """Return the column of texts, or the two of a pair."""
     return [column] if column in there else column.split(PAIR_SIGN)
@@ -74,16 +121,15 @@ def text_names(column: str, there: Collection[str]) -> list[str]:
 def texts_in(table: pa.Table, column: str) -> list[str]:
     """Return the texts in a column, or pairs of those in two columns; empty where there is none."""
     names = text_names(column, table.column_names)
-    columns = [text_column(name, table[name], objects=True) for name in names]
-    found = [[text or "" for text in column.to_pylist()] for column in columns]
-    return found[0] if len(found) == 1 else [pair_text(*texts) for texts in zip(*found, strict=True)]
+    columns = [text_column(name, table[name], objects=True).to_pylist() for name in names]
+    texts = [[text or "" for text in column] for column in columns]
+    return texts[0] if len(texts) == 1 else [pair_text(*pair) for pair in zip(*texts, strict=True)]
 
 
 def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
     """Return the gold label of every row; nothing without a column of gold."""
-    used = (columns.gold,) if columns.gold else columns.coders
-    given = [_labels(name, table) for name in used]
-    return tuple(given[0] if len(given) == 1 else majority_labels(given))
+    labels = [_labels(name, table) for name in ((columns.gold,) if columns.gold else columns.coders)]
+    return tuple(labels[0] if len(labels) == 1 else majority_labels(labels))
 
 
 def _labels(name: str, table: pa.Table) -> list[str | None]:
@@ -101,48 +147,32 @@ def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> 
 
     If there are columns of several people but no column `gold`, the gold label is what most of them say.
     """
-    coders = tuple(_column(table, name, (), source, "--coders") or name for name in columns.coders)
+
+    def column(wanted: str | None, usual: Sequence[str], option: str) -> str | None:
+        """Return the column that was named, else the first with a usual name, else None."""
+        if wanted and wanted not in table:
+            raise TableError(f"{source} has no column {wanted!r} ({option}); there are {', '.join(table)}")
+        by_name = {name.strip().casefold(): name for name in table}
+        return wanted or next((by_name[name] for name in usual if name in by_name), None)
+
+    coders = tuple(column(name, (), "--coders") or name for name in columns.coders)
     if len({coder_of(name).casefold() for name in coders}) < len(coders):
         raise TableError(f"--coders names somebody twice: {', '.join(coders)}")
     coders = coders or coder_columns(table)
+    if columns.text and columns.text not in table and PAIR_SIGN in columns.text:
+        text: str | None = PAIR_SIGN.join(str(column(name, (), "--pair")) for name in columns.text.split(PAIR_SIGN))
+    else:
+        text = column(columns.text, TEXT_NAMES, "--text-column") or (next(iter(table)) if len(table) == 1 else None)
+    if text is None:
+        raise TableError(f"{source}: which column holds the texts? Name it with --text-column: {', '.join(table)}")
     numbered = columns.numbered or (columns.id == ROW_NUMBERS and ROW_NUMBERS not in table)
     return Columns(
-        text=_find_text_column(table, columns.text, source),
-        id=None if numbered else _column(table, columns.id, ("id",), source, "--id-column"),
+        text=text,
+        id=None if numbered else column(columns.id, ("id",), "--id-column"),
         numbered=numbered,
-        gold=_column(table, columns.gold, GOLD_NAMES[:1] if coders else GOLD_NAMES, source, "--gold-column"),
+        gold=column(columns.gold, GOLD_NAMES[:1] if coders else GOLD_NAMES, "--gold-column"),
         coders=coders,
     )
-
-
-def _find_text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
-    if given and given not in columns and PAIR_SIGN in given:
-        pair = [_column(columns, one, (), table, "--pair") for one in given.split(PAIR_SIGN)]
-        return PAIR_SIGN.join(map(str, pair))
-    name = _column(columns, given, TEXT_NAMES, table, "--text-column")
-    if name is None and len(columns) == 1:
-        name = next(iter(columns))
-    if name is None:
-        raise TableError(f"{table}: which column holds the texts? Name it with --text-column: {', '.join(columns)}")
-    return name
-
-
-def _column(
-    columns: Mapping[str, object], given: str | None, usual: Sequence[str], table: str, option: str
-) -> str | None:
-    """Return the column that was named, else the first with a usual name, else None."""
-    if given:
-        if given not in columns:
-            raise TableError(f"{table} has no column {given!r} ({option}); there are {', '.join(columns)}")
-        return given
-    by_name = {name.strip().casefold(): name for name in columns}
-    return next((by_name[name] for name in usual if name in by_name), None)
-
-
-def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) -> None:
-    """Write a table whole or not at all; see `writing_table`."""
-    with writing_table(path, style) as writer:
-        writer.write(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,45 +213,39 @@ class TableStream:
     def read(self) -> Dataset:
         """Return all rows at once; two rows with the same id are an error."""
         table = self.table()
-        if not len(table):
-            raise self._no_rows()
-        found = self._dataset(range(1, len(table) + 1), table)
+        self._refuse_empty(len(table))
+        dataset = self._dataset(range(1, len(table) + 1), table)
         check = IdCheck()
-        check.add(item.id for item in found.items)
+        check.add(item.id for item in dataset.items)
         check.refuse_twins(self)
-        return found
+        return dataset
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Dataset]:
         """Yield all rows in order, at most `rows` at a time; those without an id are numbered through the table."""
-        found = False
+        last = 0
         for numbers, table in self._numbered(self.schema, rows):
-            found = True
+            last = numbers[-1]
             yield self._dataset(numbers, table)
-        if not found:
-            raise self._no_rows()
+        self._refuse_empty(last)
 
     def table(self) -> pa.Table:
         """Return all rows; a compressed table that is too large for memory is an error."""
         tables = (table for _, table in self._numbered(self.schema, CHUNK_ROWS))
-        return gathered(tables, self.schema, self.name, packed=self.packed)
+        return joined(tables, self.schema, self.name, packed=self.packed)
 
     def check_ids(self) -> int:
         """Return the number of rows, after a look at the ids alone; two rows with the same id are an error."""
         check = IdCheck()
         for _, ids in self._ids():
             check.add(ids)
-        if not check.rows:
-            raise self._no_rows()
+        self._refuse_empty(check.rows)
         check.refuse_twins(self)
         return check.rows
 
     def fingerprint(self) -> str:
         """Return what changes whenever the rows do: a hash of the bytes of local files, and what servers report."""
-        hashed = hashlib.sha256()
-        # run folders keep this hash, which had a third part for tables that were split among processes
-        for version in (*self.versions(), str(self.limit), str(None)):
-            hashed.update(f"{version}\n".encode())
-        return hashed.hexdigest()
+        versions = (*self.versions(), str(self.limit))
+        return hashlib.sha256("".join(f"{version}\n" for version in versions).encode()).hexdigest()
 
     def refuse_twins(self, suspects: set[int]) -> None:
         """Raise if two rows have the same id; only ids with one of these hashes are compared."""
@@ -238,8 +262,8 @@ class TableStream:
                     )
 
     def _dataset(self, numbers: Sequence[int], table: pa.Table) -> Dataset:
-        names = {name: column[0].as_py() for name, column in columns_of(table).items()}
-        if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in names.items()):
+        firsts = {name: column[0].as_py() for name, column in columns_of(table).items()}
+        if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in firsts.items()):
             raise TableError(f"{self.name}: row {row_number(self.name, 1)} repeats the header: remove one of the two")
         rows = zip(self._names(numbers, table), texts_in(table, self.columns.text or ""), strict=True)
         return Dataset(
@@ -271,8 +295,9 @@ class TableStream:
             if position >= limit:  # what comes after may be damaged
                 return
 
-    def _no_rows(self) -> TableError:
-        return TableError(f"{self.name} has a header but no rows: add texts to label")
+    def _refuse_empty(self, rows: int) -> None:
+        if not rows:
+            raise TableError(f"{self.name} has a header but no rows: add texts to label")
 
 
 class IdCheck:
@@ -308,7 +333,7 @@ def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.in
     try:
         for table in tables:
             waiting.append(table)
-            large = sum(one.nbytes for one in waiting) >= most_bytes
+            large = sum(part.nbytes for part in waiting) >= most_bytes
             if not large and sum(map(len, waiting)) < rows:
                 continue
             whole = pa.concat_tables(waiting)

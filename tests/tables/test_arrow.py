@@ -12,15 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import InputError, TableError
-from pcs_annotator.tables.tabular import (
-    as_arrow,
-    columns_of,
-    table_name,
-    table_place,
-    table_stem,
-    text_column,
-    texts_of,
-)
+from pcs_annotator.tables.arrow import columns_of, text_column, texts_of
+from pcs_annotator.tables.find import as_arrow, table_name, table_place, table_stem
 
 ROWS = {"id": ["1", "02"], "a|original": ["fake", ""]}
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -16,10 +17,83 @@ from pyarrow import parquet
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import table_files
-from pcs_annotator.tables.table_files import Dialect
-from pcs_annotator.tables.table_formats import local_file
-from pcs_annotator.tables.tabular import as_arrow, read_file
+from pcs_annotator.tables import formats
+from pcs_annotator.tables.find import as_arrow, open_parts
+from pcs_annotator.tables.formats import Dialect, Reading, SourceFile
+from pcs_annotator.tables.text_files import Encoding, find_encoding
+
+TEXTS = {
+    "cp1252": ["Die Straße ist schön.", "Le café était fermé à l’heure.", "¿Qué pasó en España?", "Não é possível."],
+    "cp1251": ["Погода сегодня хорошая, но поезд опоздал."],
+    "cp1253": ["Ο καιρός είναι καλός σήμερα."],
+    "cp1256": ["الطقس جميل اليوم لكن القطار متأخر"],
+    "cp932": ["今日は天気がいいですが、電車が遅れました。"],
+    "gb18030": ["今天天气很好，但是火车晚点了。"],
+    "big5": ["今天天氣很好，但是火車誤點了。"],
+    "cp949": ["오늘은 날씨가 좋지만 기차가 늦었습니다."],
+}
+
+
+def found(data: bytes, wanted: str = "") -> Encoding:
+    reading = Reading(encoding=wanted)
+    return find_encoding(
+        SourceFile(name="t.csv", size=len(data), open=lambda: io.BytesIO(data), version=str, reading=reading)
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in TEXTS.items() for text in texts])
+def test_a_sentence_tells_its_encoding(name: str, text: str) -> None:
+    guess = found(f"id;text\n1;{text}\n".encode(name))
+    assert guess.guessed
+    assert text.encode(name).decode(guess.name) == text
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), block=st.integers(1, 7))
+def test_utf_8_is_never_taken_for_anything_else(text: str, block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formats, "USUAL_BLOCK", block)
+        data = f"text\n{text}".encode()
+        assert found(data) == Encoding()
+
+
+@pytest.mark.parametrize("before", [b"plain words, ", b"x"])
+@pytest.mark.parametrize("size", [20_000, 1_100_000])
+def test_an_accent_late_in_a_long_line_tells_the_encoding_too(before: bytes, size: int) -> None:
+    line = before * (size // len(before)) + "Die Straße ist schön.".encode("cp1252")
+    assert found(b"text\n" + line + b"\n") == Encoding("cp1252", guessed=True)
+    assert found(b"text\n" + line + b" " + line + b"\n") == Encoding("cp1252", guessed=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted", "words"),
+    [
+        (b"text\ncaf\xc3", "utf-8", r"not in utf-8 \(line 2\)"),
+        ("text\none\n".encode("utf-16-le"), "cp1252", r"not in cp1252 \(line 1\)"),
+        (b"Stra\xdfe\n" * 5000 + b"\x81\n", "", "cannot be guessed"),
+        (codecs.BOM_UTF16_LE + b"a\0\n\0\0\xd8a\0", "", r"begins like utf-16-le, but is not \(line 2\)"),
+        (b"text\n1\n", "hex", "no encoding 'hex'"),
+    ],
+)
+def test_bytes_that_do_not_fit_are_refused_with_the_line(data: bytes, wanted: str, words: str) -> None:
+    with pytest.raises(TableError, match=words):
+        found(data, wanted)
+
+
+def test_a_mark_and_a_name_may_say_the_same() -> None:
+    assert found("text\n".encode("utf-8-sig"), "UTF-8") == Encoding(bom=True)
+    assert found("text\n".encode("utf-16"), "utf-16") == Encoding("utf-16-le", bom=True)
+
+
+def test_of_a_limited_file_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"text\n" + b"plain\n" * 200_000 + b"caf\xe9\n")
+    monkeypatch.setattr(formats, "BLOCK", 1_000)
+    parts = open_parts(path, limit=10)
+    with pytest.raises(TableError, match=r"t\.csv cannot be read .*--encoding"):
+        list(parts.batches(parts.schema))
+    with pytest.warns(PcsWarning, match="is read as cp125"):
+        assert as_arrow(path)["text"].to_pylist()[-1] == "café"
+
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -38,7 +112,7 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     path.write_bytes(as_csv([["text", "more"], *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_files, "USUAL_BLOCK", block)
+        patch.setattr(formats, "USUAL_BLOCK", block)
         table = as_arrow(path)
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
@@ -53,7 +127,7 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
     path = tmp_path_factory.mktemp("json") / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_files, "USUAL_BLOCK", block)
+        patch.setattr(formats, "USUAL_BLOCK", block)
         found = as_arrow(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     assert found.column_names == names
@@ -64,11 +138,11 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
 
 
 def rows_before_the_error(path: Path) -> list[str]:
-    file = local_file(path)
+    parts = open_parts(path)
     read: list[str] = []
 
     def read_all() -> None:
-        for table in file.batches(file.contents().schema):
+        for table in parts.batches(parts.schema):
             read.extend(table["text"].to_pylist())
 
     with pytest.raises(TableError, match=f"{path.name} cannot be read"):
@@ -109,7 +183,7 @@ def test_values_of_json_become_texts_as_a_csv_file_would_hold_them(tmp_path: Pat
 def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(formats, "USUAL_BLOCK", 100)
     rows = [["text"], *([f"row {number}"] for number in range(50)), ["long " * 200], ["the end"]]
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv(rows))
@@ -119,8 +193,8 @@ def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
 def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_files, "USUAL_BLOCK", 100)
-    monkeypatch.setattr(table_files, "BLOCK", 200)
+    monkeypatch.setattr(formats, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(formats, "BLOCK", 200)
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv([["text"], *([f"row {number}"] for number in range(50)), ["long " * 200]]))
     read = rows_before_the_error(path)
@@ -128,35 +202,14 @@ def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     assert len(read) > 30
 
 
-def test_rows_before_the_damaged_place_of_a_parquet_file_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    texts = [f"text {number}" for number in range(3_000)]
-    parquet.write_table(pa.table({"text": texts}), path, row_group_size=1_000, compression="zstd")
-    start = parquet.ParquetFile(path).metadata.row_group(2).column(0).data_page_offset
-    damaged = bytearray(path.read_bytes())
-    damaged[start + 30 : start + 60] = b"\xff" * 30
-    path.write_bytes(damaged)
-    assert rows_before_the_error(path) == texts[:2_000]
-
-
-def test_bytes_in_a_parquet_file_that_are_no_text_are_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    table = pa.table({"text": pa.array(["one", "two", "tree"])})
-    parquet.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
-    path.write_bytes(path.read_bytes().replace(b"tree", b"tr\xbc\xbc"))
-    with pytest.raises(TableError, match=r"t\.parquet cannot be read .*UTF8 sequence at string index 2.*save it again"):
-        read_file(path)
-
-
 def test_a_file_removed_after_a_look_at_it_is_an_error_that_says_so(tmp_path: Path) -> None:
     for name, content in (("t.csv", "text\none\n"), ("t.jsonl", '{"text": "one"}')):
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
-        file = local_file(path)
-        schema = file.contents().schema
+        parts = open_parts(path)
         path.unlink()
         with pytest.raises(TableError, match=rf"{name} is no longer there"):
-            list(file.batches(schema))
+            list(parts.batches(parts.schema))
 
 
 def test_only_the_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
@@ -167,7 +220,7 @@ def test_only_the_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
     }
     for name, make in makers.items():
         make(tmp_path / name)
-        (table,) = local_file(tmp_path / name).batches(pa.schema([("text", pa.string())]))
+        (table,) = open_parts(tmp_path / name).batches(pa.schema([("text", pa.string())]))
         assert table.to_pydict() == {"text": ["one"]}
 
 
@@ -186,7 +239,7 @@ def test_json_without_rows_is_refused(tmp_path: Path, name: str, content: str) -
 
 
 def test_json_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_files, "MOST_BYTES_UNPACKED", 1_000)
+    monkeypatch.setattr(formats, "MOST_BYTES_UNPACKED", 1_000)
     path = tmp_path / "t.json.gz"
     path.write_bytes(gzip.compress(json.dumps([{"text": "spam " * 400}]).encode()))
     with pytest.raises(TableError, match=r"t\.json\.gz is larger than"):
@@ -197,7 +250,7 @@ def test_json_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeyp
 def test_json_in_another_encoding_is_guessed_and_the_guess_is_named(tmp_path: Path, name: str) -> None:
     start, end = ("[", "]") if name == "t.json" else ("", "")
     (tmp_path / name).write_bytes(f'{start}{{"text": "café"}}{end}'.encode("latin-1"))
-    with pytest.warns(PcsWarning, match=rf"{name} is read as Windows-1252 \(guessed; --encoding overrides\)"):
+    with pytest.warns(PcsWarning, match=rf"{name} is read as cp125\d \(guessed; --encoding overrides\)"):
         assert as_arrow(tmp_path / name).to_pylist() == [{"text": "café"}]
 
 
@@ -213,4 +266,4 @@ def test_json_in_another_encoding_is_guessed_and_the_guess_is_named(tmp_path: Pa
 def test_dialect_of_a_csv_file_is_what_it_was_written_with(tmp_path: Path, data: bytes, dialect: Dialect) -> None:
     path = tmp_path / "texts.csv"
     path.write_bytes(data)
-    assert local_file(path).contents().dialect == dialect
+    assert open_parts(path).dialect == dialect

@@ -4,7 +4,7 @@ import functools
 import http.server
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
@@ -13,8 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.base.errors import MissingPackage, TableError
-from pcs_annotator.tables.sources import open_stream, read_source
-from pcs_annotator.tables.tables import Columns, write_table
+from pcs_annotator.tables.chunks import Columns, open_stream, read_source
+from pcs_annotator.tables.find import as_arrow
+from pcs_annotator.tables.write import write_table
+from tests.runs.files.sixty_files import PLAIN, cells, parquet_bytes, workbook
 
 
 def rows(first: int, last: int) -> pa.Table:
@@ -137,9 +139,9 @@ def test_the_fingerprint_of_a_removed_part_is_an_error(parts: Path) -> None:
 
 def test_several_kinds_of_files_in_a_folder_are_refused_with_a_pattern_to_choose(parts: Path) -> None:
     write_table(parts / "more.csv", rows(1, 2))
-    with pytest.raises(TableError, match=r"CSV and Parquet files \(parts/more\.csv, .*'.*/parts/\*\.csv'"):
+    with pytest.raises(TableError, match=r"csv and .parquet files \(parts/more\.csv, .*'.*/parts/\*\.csv'"):
         open_stream(parts, Columns())
-    with pytest.raises(TableError, match=r"CSV and Parquet files .*'.*/parts/\*\.csv'"):
+    with pytest.raises(TableError, match=r"csv and .parquet files .*'.*/parts/\*\.csv'"):
         open_stream(parts / "*[vt]", Columns())
 
 
@@ -151,10 +153,16 @@ def test_a_folder_or_pattern_without_tables_is_refused(tmp_path: Path) -> None:
         open_stream(tmp_path / "*.csv", Columns())
 
 
+def put(address: str, table: pa.Table, folder: Path) -> None:
+    """Write a table to an address."""
+    write_table(folder / Path(address).name, table)
+    fsspec.filesystem("memory").put_file(str(folder / Path(address).name), address.removeprefix("memory:/"))
+
+
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl.zst", ".parquet"])
-def test_tables_at_an_address_are_read_and_written_like_files(memory: str, ending: str) -> None:
+def test_tables_at_an_address_are_read_like_files(memory: str, ending: str, tmp_path: Path) -> None:
     for number in (1, 2, 3):
-        write_table(f"{memory}/parts/part-{number}{ending}", rows(10 * number - 9, 10 * number))
+        put(f"{memory}/parts/part-{number}{ending}", rows(10 * number - 9, 10 * number), tmp_path)
     assert ids(f"{memory}/parts") == WHOLE
     assert ids(f"{memory}/parts/*{ending}") == WHOLE
     assert ids(f"{memory}/parts/part-2{ending}") == WHOLE[10:20]
@@ -162,7 +170,7 @@ def test_tables_at_an_address_are_read_and_written_like_files(memory: str, endin
     assert [len(chunk.items) for chunk in stream.chunks(12)] == [12, 12, 6]
     before = stream.fingerprint()
     assert before == open_stream(f"{memory}/parts", Columns()).fingerprint()
-    write_table(f"{memory}/parts/part-3{ending}", rows(41, 45))
+    put(f"{memory}/parts/part-3{ending}", rows(41, 45), tmp_path)
     assert before != open_stream(f"{memory}/parts", Columns()).fingerprint()
 
 
@@ -193,8 +201,10 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         open_stream("s3://bucket/a.csv", Columns())
 
 
-def test_a_failure_of_the_server_while_reading_names_the_address(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_table(f"{memory}/a.csv", rows(1, 10))
+def test_a_failure_of_the_server_while_reading_names_the_address(
+    memory: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put(f"{memory}/a.csv", rows(1, 10), tmp_path)
     stream = open_stream(f"{memory}/a.csv", Columns())
 
     def fails(*_: object) -> bytes:
@@ -229,3 +239,43 @@ def test_a_file_is_read_from_the_web_and_its_key_is_not_shown(tmp_path: Path, we
     assert dataset.name == f"{web}/{name}"
     with pytest.raises(TableError, match=r"there is no file [^?]*none\.csv: check the address"):
         read_source(f"{web}/none.csv?key=secret", Columns())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.csv", b"%PDF-1.7 \0\1\2", "a PDF document: save its table"),
+        ("t.xlsx", b"PK\x03\x04" + bytes(40) + b"notes.txt", "a ZIP archive: unpack it"),
+        ("t.xls", b"<html><table><tr><td>text</td></tr></table></html>", "a web page"),
+        ("t.xlsx", b"id\ttext\n1\tone\n", r"a text file.*ends in \.csv"),
+        ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(90), "an old Excel workbook"),
+        ("t.ods", b"PK\x03\x04" + bytes(40) + b"opendocument.spreadsheet", "save it as .xlsx or .csv"),
+        ("t.csv", b'{"text": "one"}\n', r"one object per line.*\.jsonl"),
+        ("t.jsonl", b'[{"text": "one"}]', r"a list in JSON.*\.json"),
+        ("t.csv", b"\x1f\x8b\x08" + bytes(20), r"compressed with gzip.*\.gz"),
+        ("t.feather", b"FEA1" + bytes(100), "Arrow or Feather file: write it as Parquet"),
+        ("t.duckdb", b"12345678DUCK" + bytes(4000), "a DuckDB database.*COPY name TO"),
+        ("t.csv", b"SQLite format 3\0" + bytes(4000), "an SQLite database.*sqlite3 -header -csv"),
+        ("t.parquet", b"ARROW1" + bytes(40), "an Arrow or Feather file"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=words):
+        as_arrow(tmp_path / name)
+
+
+def test_a_file_with_an_unknown_extension_is_what_it_begins_like(tmp_path: Path) -> None:
+    path = tmp_path / "export.2026"
+    rows = [[str(cell) for cell in row.values()] for row in PLAIN]
+    text = "".join(";".join(row) + "\n" for row in [list(PLAIN[0]), *rows[2:]])
+    makers: list[Callable[[Path], object]] = [
+        lambda path: path.write_bytes(parquet_bytes(PLAIN)),
+        workbook(("A", cells(PLAIN))),
+        lambda path: path.write_text(text, encoding="utf-8"),
+    ]
+    for make in makers:
+        make(path)
+        assert as_arrow(path).to_pylist()[-1]["text"] == "The end"
