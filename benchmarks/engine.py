@@ -35,7 +35,7 @@ from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.votes import OPEN, Cell
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.ask import close_models, open_job
 
 ROOT = Path(__file__).resolve().parents[1]

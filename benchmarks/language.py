@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pcs_annotator.relations.language import NOT_ENGLISH, language_of, why_not_english
+from pcs_annotator.relations.language import language_of, may_be_english, why_not_prose
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -255,11 +255,11 @@ def main() -> None:
             detect(text)
         print(f"  {(time.process_time() - start) / len(sample) * 1e6:.0f} µs per text")
     for what, texts in {"foreign": foreign, "further languages": FURTHER}.items():
-        print(f"{what:32} rules would touch   {share(sum(not why_not_english(text) for text in texts), texts)}")
+        print(f"{what:32} taken for English   {share(sum(map(may_be_english, texts)), texts)}")
     for what, texts in english.items():
-        lost = sum(why_not_english(text) == NOT_ENGLISH for text in texts)
-        print(f"{what:32} rules would not touch {share(lost, texts)}")
-    prose = sum(not why_not_english(text) for text in NO_PROSE)
+        lost = sum(not may_be_english(text) for text in texts)
+        print(f"{what:32} not taken for English {share(lost, texts)}")
+    prose = sum(not why_not_prose(text) for text in NO_PROSE)
     print(f"code and links that rules would touch: {share(prose, NO_PROSE)}")
 
 

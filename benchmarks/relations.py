@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from pcs_annotator import Relation, Variant
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.choose import known_relations
+from pcs_annotator.relations.combine import known_relations
 
-PARSER_FREE = 20_000
-PARSED = 600
+COUNT = 20_000
 
 _SUBJECTS = (
     "The council",
@@ -51,26 +50,21 @@ def invented_sentences(count: int, seed: int = 0) -> list[str]:
     ]
 
 
-async def rewrite_all(relation: Relation, texts: Sequence[str], context: Context) -> list[Variant]:
-    """Return the rewrites of texts; parsed ones are requested together, as in a run."""
-    if relation.needs:
-        return list(await asyncio.gather(*(relation.rewrite(text, context) for text in texts)))
-    return [await relation.rewrite(text, context) for text in texts]
+async def rewrite_all(relation: Relation, texts: Sequence[str]) -> list[Variant]:
+    return [await relation.rewrite(text, Context()) for text in texts]
 
 
 def show(name: str, floor: float) -> float:
     """Print one relation's figures and return its CPU seconds per text."""
     relation = relations.create(name)
-    count = PARSED if relation.needs else PARSER_FREE
-    context = Context()
-    asyncio.run(rewrite_all(relation, invented_sentences(8, seed=1), context))
-    texts = invented_sentences(count)
+    asyncio.run(rewrite_all(relation, invented_sentences(8, seed=1)))
+    texts = invented_sentences(COUNT)
     start = time.process_time()
-    variants = asyncio.run(rewrite_all(relation, texts, context))
-    seconds = (time.process_time() - start) / count
+    variants = asyncio.run(rewrite_all(relation, texts))
+    seconds = (time.process_time() - start) / COUNT
     changed = sum(variant.status == "changed" for variant in variants)
     ratio = f"{seconds / floor:8.1f} ×" if floor else " " * 10
-    print(f"  {name:26}{1 / seconds:12,.0f} texts/s{ratio}{changed / count:10.0%} changed of {count:,}", flush=True)
+    print(f"  {name:26}{1 / seconds:12,.0f} texts/s{ratio}{changed / COUNT:10.0%} changed", flush=True)
     return seconds
 
 
@@ -78,7 +72,7 @@ def main() -> None:
     rules = [relation for relation in known_relations() if relation.name.startswith("rule:")]
     print(f"{len(rules)} rules on one core, CPU time; × is the cost of a rewrite that changes nothing")
     floor = show(ORIGINAL, 0.0)
-    for relation in sorted(rules, key=lambda relation: (bool(relation.needs), relation.name)):
+    for relation in sorted(rules, key=lambda relation: relation.name):
         show(relation.name, floor)
 
 

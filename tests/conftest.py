@@ -5,10 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -30,8 +28,8 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("PROPERTIES") or ("ci" if os.environ.get("CI") else "fast"))
 SYSTEM_FIXTURES = {"postgres", "browser", "shared_stub"}
 PROCESSES = {"subprocess", "Popen", "stub_process", "in_a_fresh_interpreter", "service_process"}
-# thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is
-# installed; random and numpy are seeded in any case.
+# An installed thinc would seed torch before and after every test, and load it in every process; random and numpy are
+# seeded in any case.
 pytest_randomly.entrypoint_reseeds = []
 
 
@@ -43,8 +41,6 @@ def pytest_sessionstart() -> None:
         warnings.simplefilter("ignore", PcsWarning)
         optimisers.names()
         relations.names()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        _load_spacy()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,14 +61,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         used = {*item.function.__code__.co_names} if isinstance(item, pytest.Function) else set()
         if needed & SYSTEM_FIXTURES or used & PROCESSES or "postgresql" in item.name:
             item.add_marker(pytest.mark.system)
-
-
-def _load_spacy() -> None:
-    """Load spaCy without torch, which it would load for seconds in each process wherever it is installed."""
-    with pytest.MonkeyPatch.context() as patch, suppress(ImportError):
-        if "torch" not in sys.modules:
-            patch.setitem(sys.modules, "torch", None)
-        import spacy  # noqa: F401
 
 
 @pytest.fixture(autouse=True, scope="session")

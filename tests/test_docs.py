@@ -44,11 +44,11 @@ RUNNER = """
 import json, os, sys, traceback
 import sklearn.model_selection, sklearn.pipeline
 import pcs_annotator
-from pcs_annotator.relations.language import why_not_english
+from pcs_annotator.relations.language import known_language
 
 for name in pcs_annotator.__all__:
     getattr(pcs_annotator, name)
-why_not_english("A text, so that the language model is loaded.")
+known_language("A text, so that the language model is loaded.")
 for line in sys.stdin:
     snippet, folder = json.loads(line)
     child = os.fork()

@@ -34,10 +34,8 @@ SHORT = {
     "core.ledger_address._PASSWORD": "the address of a ledger",
     "core.numbers._RANGE": "the range of a number, in the settings",
     "models.provider._HIDDEN": "the address of a model",
-    "relations.checks.names._OPENING": "8 characters before a word",
-    "relations.checks.names._STARTS": "4 characters before a word",
-    "relations.plain.case._OPENS": "12 characters before a word",
-    "relations.prompted.structure._NAME": "one mark of a template",
+    "relations.rules._OPENS": "12 characters before a word",
+    "relations.rewrite_in_reply._SPEAKER": "one mark of a template",
 }
 
 

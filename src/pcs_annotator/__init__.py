@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pcs_annotator.judging.weighing.scoring import score
     from pcs_annotator.models.provider import provider
     from pcs_annotator.relations.base import Relation
-    from pcs_annotator.relations.choose import RelationOptions
-    from pcs_annotator.relations.prompted.prompted import PromptedRelation
-    from pcs_annotator.relations.rule import relation
+    from pcs_annotator.relations.combine import RelationOptions
+    from pcs_annotator.relations.function import relation
+    from pcs_annotator.relations.prompted import PromptedRelation
     from pcs_annotator.runs.ask import CollectSettings
     from pcs_annotator.runs.executors import collect
     from pcs_annotator.runs.run_result import RunResult
@@ -111,9 +111,9 @@ _NAMES = {
     "judging.weighing.scoring": ("score",),
     "models.provider": ("provider",),
     "relations.base": ("Relation",),
-    "relations.choose": ("RelationOptions",),
-    "relations.rule": ("relation",),
-    "relations.prompted.prompted": ("PromptedRelation",),
+    "relations.combine": ("RelationOptions",),
+    "relations.function": ("relation",),
+    "relations.prompted": ("PromptedRelation",),
     "runs.ask": ("CollectSettings",),
     "runs.executors": ("collect",),
     "runs.run_result": ("RunResult",),

@@ -16,7 +16,7 @@ from pcs_annotator import PCS, CollectSettings, PcsWarning, UserError
 from pcs_annotator.base.errors import AccessDenied, ConfigError, GoldError, LabelError, TableError, UnknownNameError
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.function import FunctionRelation
 from tests.stub import Behaviour, StubProcess, StubServer, stub_process
 
 PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."
@@ -199,25 +199,12 @@ def test_keys_appear_in_no_repr_and_no_pickle(stub: StubProcess) -> None:
 
 @pytest.mark.parametrize("textmutator", [None, ""])
 def test_without_a_textmutator_rules_rewrite(textmutator: str | None) -> None:
-    pytest.importorskip("spacy")
     write_dataset(12)
     models = ["scripted:hash", "scripted:hash:2"]
     pcs = PCS(PROMPT, "dataset.csv", models, textmutator, generate_annotations=True)
-    # Where the question is what is fake, no frame may say that a text is not untrue.
-    with pytest.warns(PcsWarning, match="'double-negation' changed none of 12 texts"):
-        assert is_distribution(pcs.annotate("The mayor opened the bridge."))
-    rewritten = {name: [row[name] for row in cells()] for name in ("text_mr1", "text_mr2", "text_mr3")}
-    assert "Five buses were bought by the mayor yesterday." in rewritten["text_mr1"]
-    assert not any(rewritten["text_mr2"])
-
-
-def test_without_a_parser_the_remedy_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.relations.parse.Parser.available", False)
-    write_dataset(4)
-    asked = model("good", 0.1)
-    with pytest.raises(UserError, match=r"pip install 'perceived-confidence\[rules\]'.*textmutator"):
-        PCS(PROMPT, "dataset.csv", [asked], generate_annotations=True).annotate(ALIENS)
-    assert asked.calls == 0
+    assert pcs.relations == ("original", "case", "frame", "typo")
+    assert is_distribution(pcs.annotate("The mayor opened the bridge."))
+    assert cells()[0]["text_mr2"] == f"The text reads: {texts(1)[0]}"
 
 
 def test_weights_are_learned_and_the_better_model_weighs_more() -> None:
@@ -353,7 +340,7 @@ def test_a_registered_prompt_is_answered_by_the_textmutator(prompt: str) -> None
 @pytest.mark.parametrize(
     ("name", "how", "words"),
     [
-        ("voice", str.upper, "already .* 'voice'"),
+        ("typo", str.upper, "already .* 'typo'"),
         ("original", str.upper, "already .* 'original'"),
         ("a|b", str.upper, r"'a\|b' .*without \| and \+"),
         (" ", str.upper, "' ' "),

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from pcs_annotator import Expectation, Variant, relation
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.rule import FunctionRelation, NotApplicable
+from pcs_annotator.relations.function import FunctionRelation, NotApplicable, TextRule
 
 
 def rewritten(made: FunctionRelation, text: str) -> Variant:
@@ -39,3 +41,11 @@ def test_nothing_and_a_reason_are_not_applicable() -> None:
 def test_unchanged_text_is_never_changed() -> None:
     variant = rewritten(FunctionRelation("same", lambda text: f" {text}\n"), "a text")
     assert (variant.status, variant.reason) == ("not_applicable", "the rewrite changed nothing")
+
+
+@pytest.mark.parametrize(("text", "reason"), [("", "empty text"), ("x = f(y);", "looks like code"), ("42", "no words")])
+def test_a_rule_is_asked_about_prose_only(text: str, reason: str) -> None:
+    rule = TextRule("shout", str.upper)
+    assert rewritten(rule, text).reason == reason
+    assert rewritten(rule, "Der Hund bellt. " * 1000).text == "DER HUND BELLT. " * 1000
+    assert rule.calls(text) == 0.0

@@ -15,8 +15,8 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.choose import InTurn
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.combine import InTurn
+from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.classic import ask_about, read_answers
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.tables.chunks import Columns, Dataset, TableStream

@@ -23,6 +23,8 @@ from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.texts.text_model import fit_text_model
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.relations.base import Relation, relations
+from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing.findings import what_to_look_at
@@ -312,7 +314,7 @@ def test_rows_that_were_not_asked_about_are_not_blamed_on_the_models() -> None:
 
 @pytest.fixture
 def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register `troubled:constant`, which always says the same, and `troubled:short`, whose context is small."""
+    """Register `troubled:constant`, `troubled:short`, whose context is small, and a relation that never applies."""
 
     class Provider:
         def open(self, model: str, environment: object) -> ScriptedModel:
@@ -324,6 +326,8 @@ def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
             return ScriptedModel(answers[model], name=f"troubled:{model}", context_tokens=room)
 
     monkeypatch.setitem(providers._factories, "troubled", Provider)
+    never: Relation = FunctionRelation("never", lambda text: None)
+    monkeypatch.setitem(relations._factories, "never", lambda: never)
 
 
 @pytest.mark.usefixtures("troubled")
@@ -335,7 +339,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     texts = [f"It was {'fine' if row % 2 else 'so'} {row}.{' More.' * 400 * (row < 3)}" for row in range(12)]
     Path("data.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
     options = ["--labels", "good,bad", "--model", "troubled:constant", "--model", "troubled:short"]
-    command = ["run", "data.csv", *options, "--relations", "original,rule:voice,frame"]
+    command = ["run", "data.csv", *options, "--relations", "original,never,frame"]
     assert main([*command, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     kinds = [flag["kind"] for flag in shown["look_at"]]
@@ -352,14 +356,14 @@ def test_terminal_json_and_report_name_the_same_troubles(
         "rejected": 0,
         "unreadable": 12,
     }
-    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:voice": None, "frame": 0.5}
+    assert shown["weights"]["by_relation"] == {"original": 0.5, "never": None, "frame": 0.5}
     assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
     assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "rule:voice – 0 % – cast no votes" in text
-    assert "12 rewrites did not apply: • 12 rule:voice" in text
+    assert "never – 0 % – cast no votes" in text
+    assert "12 rewrites did not apply: • 12 never" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
     evidence, _, answer = text.partition(f"labelled {len(texts)} rows")
     assert shown["look_at"][0]["detail"][:100] in answer  # which names the most important ones once more

@@ -27,19 +27,15 @@ class Expectation:
     Attributes:
         negations: `kept`: the rewrite negates the same statements as the text; `doubled`: it adds negations in pairs,
             which cancel out.
-        reorders: Whether names may change places, as they do from active to passive voice.
         shortest: Minimum length of the rewrite, as a multiple of the text's length in characters (8 fewer are allowed).
         longest: Maximum length of the rewrite, as a multiple of the text's length in characters (16 more are allowed).
         misspells: Whether words, including names, may be misspelt on purpose.
-        renumbers: Whether a number may be written in another way, such as 5 for five.
     """
 
     negations: Literal["kept", "doubled"] = "kept"
-    reorders: bool = False
     shortest: float = 0.6
     longest: float = 1.8
     misspells: bool = False
-    renumbers: bool = False
 
 
 class Edit(NamedTuple):
@@ -55,9 +51,7 @@ class CheckResult(NamedTuple):
 
     check: str  # name of the check
     passed: bool  # whether this check found nothing wrong
-    # what is wrong, in words that a rewriter can act on. If it passed, empty, why not all could be checked, or how many
-    # sentences were undone because they failed
-    detail: str = ""
+    detail: str = ""  # what is wrong, in words that a rewriter can act on; if it passed, why not all could be checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, name_annotators
 from pcs_annotator.runs.resolve_config import DEFAULT as PAPERS_RELATIONS
+from pcs_annotator.runs.resolve_config import WITHOUT_REWRITER
 
 DEFAULT_LEDGER = "ledger.db"
 
@@ -53,7 +54,8 @@ class PCS:
         generate_annotations: Whether to ask the models about the dataset and write the answers to
             `<dataset>_annotations.csv`. If False, the answers are read from that file.
         Optimizer: How weights are learned: `"LR"`, `"GA"`, or any other optimiser by its name.
-        relations: How texts are rewritten; by default the paper's voice, double negation and synonym.
+        relations: How texts are rewritten; by default the paper's voice, double negation and synonym, or with rules
+            case, frame and typo.
         ledger: Where answers are kept; by default `<dataset>_ledger.db`, or `ledger.db` in the working folder.
         budget_usd: The most that one call of `fit`, `annotate` or `annotate_many` may cost.
         settings: How to ask: concurrency, retries, prices, checks. By default answers are labels, as in the paper;
@@ -95,9 +97,10 @@ class PCS:
         self.budget_usd = budget_usd
         self.settings = settings or CollectSettings(answers="hard")
         self.seed = seed
-        given = as_relations(PAPERS_RELATIONS if relations is None else relations)
+        usual = PAPERS_RELATIONS if self.textmutator or self.settings.rewriter else WITHOUT_REWRITER
+        chosen = as_relations(usual if relations is None else relations)
         self._relations: dict[str, RelationLike] = {ORIGINAL: ORIGINAL}
-        self._relations |= {one if isinstance(one, str) else one.name: one for one in given}
+        self._relations |= {relation if isinstance(relation, str) else relation.name: relation for relation in chosen}
         # HF_TOKEN is the variable of Hugging Face that takes precedence
         keys = {"GROQ_API_KEY": GROQ_API_KEY, "OPENAI_API_KEY": OPENAI_API_KEY, "ANTHROPIC_API_KEY": ANTHROPIC_API_KEY}
         keys["HF_TOKEN"] = HUGGINGFACE_API_KEY

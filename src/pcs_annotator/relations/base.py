@@ -1,20 +1,17 @@
 """The interface of a relation, and the relation that changes nothing."""
 
-import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
-from pcs_annotator.relations.facts import pattern
-from pcs_annotator.relations.parse import Parser
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]  # calls the rewriting model; with ledger, rate limit and budget
 
-Need = Literal["rewriter", "parser", "examples"]
+Need = Literal["rewriter", "examples"]
 """What a relation requires; where one asks with `examples`, relations that do not need them ask without."""
 
 
@@ -23,21 +20,7 @@ class Context:
     """What a relation may use besides the text."""
 
     ask: AskRewriter | None = None  # calls the model that rewrites; None when there is none
-    parser: Parser = field(default_factory=Parser)  # parses English, each text once; loaded at its first use
     hint: str = ""  # why the first attempt was rejected; empty at the first attempt
-    about_truth: bool = False  # whether the task asks if texts are true, so that no rewrite may speak of truth itself
-
-
-_TRUTH = pattern("truth", re.IGNORECASE | re.MULTILINE)
-
-
-def asks_about_truth(task: Task) -> bool:
-    """Return whether a task asks if texts are true, judged by the words of its instruction and labels.
-
-    >>> [asks_about_truth(Task("Which kind of news?", labels)) for labels in (["fake", "real"], ["good", "bad"])]
-    [True, False]
-    """
-    return bool(_TRUTH.search("\n".join([task.instruction, *task.labels, *task.meanings.values()])))
 
 
 class Relation(Protocol):
@@ -125,9 +108,7 @@ class MadeOf:
         return sum(part.calls(text) for part in self.parts)
 
 
-_BUILT_IN = ("prompted.prompted", "question.order", "question.wording", "english.voice",
-             "plain.case", "plain.frame",
-             "plain.typo", "english.double_negation", "english.synonym")  # fmt: skip
+_BUILT_IN = ("prompted", "order", "wording", "rules")
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

@@ -21,7 +21,7 @@ from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.relations.base import rephrased
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import ShownVote
 from pcs_annotator.runs.examples import uses_examples
 from pcs_annotator.runs.gold import labels_by_people

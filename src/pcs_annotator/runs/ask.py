@@ -28,8 +28,7 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.models.catalog import price_of
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import KnownAs, resolve_model
-from pcs_annotator.relations.choose import RelationOptions, choose_relations
-from pcs_annotator.relations.parse import need_parser
+from pcs_annotator.relations.combine import RelationOptions, choose_relations
 from pcs_annotator.runs.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 
 LOOKED_UP = 1_000  # texts that are looked up in a ledger at a time
@@ -194,7 +193,6 @@ def open_job(
     chosen = choose_relations(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
-    need_parser([relation.name for relation in chosen if "parser" in relation.needs])
     for annotator, model in bound if task.examples else ():
         if gets_no_examples(model):
             _say_without_examples(annotator.name)

@@ -26,9 +26,9 @@ from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.choose import InTurn, choose_relations
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.combine import InTurn, choose_relations
+from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.prompted import PromptedRelation
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
 from pcs_annotator.runs.learn import needs_gold
@@ -49,7 +49,7 @@ LAST_VARIABLES = {
     "HUGGINGFACE": "HUGGINGFACEHUB_API_TOKEN",
 }
 # A user's prompt may shorten, expand and reorder texts more than the built-in ones.
-OWN_PROMPT = Expectation(reorders=True, shortest=0.3, longest=3.0, renumbers=True)
+OWN_PROMPT = Expectation(shortest=0.3, longest=3.0)
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)
 _VARIANT = re.compile(r"text_mr(\d+)")
 

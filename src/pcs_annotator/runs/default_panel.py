@@ -16,7 +16,7 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.relations.languages import usual_text_relation
+from pcs_annotator.relations.limits import usual_text_relation
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ledgers import ledger_exists
 from pcs_annotator.runs.resolve_config import DEFAULT as PAPER

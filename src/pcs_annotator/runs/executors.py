@@ -106,7 +106,7 @@ async def collect(  # noqa: PLR0913  # the agreed signature
             frame, another table or the path of one.
         annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
             function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
-        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, your own relations, or
+        relations: How texts are rewritten: names such as `"case"` or `"case+typo"`, your own relations, or
             functions that take a text and return its rewrite, or None where they do not apply.
         ledger: The file that keeps paid calls, or the address of a PostgreSQL server that does, `postgresql://…`.
         budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must

@@ -10,7 +10,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.models.functions import fingerprint
 from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.rule import FunctionRelation, Rewriting, relation_of
+from pcs_annotator.relations.function import FunctionRelation, Rewriting, relation_of
 
 RelationLike = str | Relation | Rewriting  # a relation, the name of one, or a function that rewrites
 LAMBDA = "<lambda>"

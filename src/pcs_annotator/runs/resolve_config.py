@@ -28,9 +28,8 @@ from pcs_annotator.core.task import (
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.judging.weighing.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
-from pcs_annotator.relations.choose import RelationOptions
-from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.combine import RelationOptions
+from pcs_annotator.relations.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
 from pcs_annotator.runs.files.config import config_from_dict, known_settings, read_config, variable_problem
 from pcs_annotator.runs.files.runs import RunFolder
@@ -51,7 +50,7 @@ from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.formats import Reading
 from pcs_annotator.tables.people import Codebook, read_codebook, read_examples
 
-WITHOUT_PARSER = ("case", "frame", "typo")
+WITHOUT_REWRITER = ("case", "frame", "typo")  # the rules, which call no model
 GOLD = "gold"
 
 
@@ -348,8 +347,8 @@ def own_relations(settings: RelationSettings) -> dict[str, Relation]:
 def with_papers_relations(config: Config) -> Config:
     """Return the settings with the paper's relations, if none are named.
 
-    Without a rewriter and a parser, rules that need no parser take their place; of pairs, the other order.
+    Without a rewriter, rules take their place; of pairs, the other order.
     """
-    usual: tuple[str, ...] = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    usual: tuple[str, ...] = DEFAULT if config.relations.rewriter else WITHOUT_REWRITER
     usual = ("order",) if config.data.pair else usual
     return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

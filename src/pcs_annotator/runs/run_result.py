@@ -22,7 +22,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.relations.language import LIMITS
-from pcs_annotator.relations.languages import MANY
+from pcs_annotator.relations.limits import MANY
 from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.runs.drawing import HandedOut

@@ -15,7 +15,7 @@ from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
 from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
-from pcs_annotator.relations.languages import MOST, languages_of
+from pcs_annotator.relations.limits import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.run_result import Facts, percent
 from pcs_annotator.showing.formats import SHOWN

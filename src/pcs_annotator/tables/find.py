@@ -100,11 +100,7 @@ def table_place(spec: os.PathLike[str] | str) -> Path | str:
 
 
 def table_stem(spec: Path | str) -> str:
-    """Return the name of a table without its extension; for a pattern, that of the folder that it is about.
-
-    >>> table_stem(Path("news.train.csv.gz")), table_stem("s3://bucket/news/*.parquet")
-    ('news.train', 'news')
-    """
+    """Return the name of a table without its extension; for a pattern, that of the folder that it is about."""
     name = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
     path = PurePath("stdin" if PurePath(name) == formats.STDIO else name)
     while has_wildcards(path.name):
@@ -115,11 +111,7 @@ def table_stem(spec: Path | str) -> str:
 
 
 def source_name(spec: Path | str) -> str:
-    """Return how messages call a table.
-
-    >>> source_name("s3://bucket/news.parquet"), source_name(Path("data/news.csv")), source_name("data/*.csv")
-    ('s3://bucket/news.parquet', 'news.csv', 'data/*.csv')
-    """
+    """Return how messages call a table."""
     if is_address(spec):
         return shown_address(str(spec))
     return str(spec) if has_wildcards(str(spec)) else Path(spec).name

@@ -70,11 +70,7 @@ class OpenedFile(NamedTuple):
 
 
 def split_name(path: PurePath) -> tuple[str, str]:
-    """Return the name of a file without its extension, and the extension with that of its compression.
-
-    >>> split_name(PurePath("news.train.csv.gz"))
-    ('news.train', '.csv.gz')
-    """
+    """Return the name of a file without its extension, and the extension with that of its compression."""
     packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
     inner = path.with_suffix("") if packed else path
     return inner.stem, inner.suffix + packed
@@ -93,11 +89,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(name: str) -> Ending:
-    """Return what the name of a file says about it.
-
-    >>> ending_of("news.train.CSV.gz")
-    Ending(suffix='.csv', compression='gzip')
-    """
+    """Return what the name of a file says about it."""
     path = PurePosixPath(name)
     compression = COMPRESSIONS.get(path.suffix.lower())
     return Ending((path.with_suffix("") if compression else path).suffix.lower(), compression)
@@ -137,11 +129,7 @@ _CONVERT: Mapping[str, str] = {
 
 
 def kind_of(head: bytes) -> str:
-    """Return the extension that suits the first bytes of a file; `.csv` for a text that is nothing else.
-
-    >>> kind_of(b"PAR1"), kind_of(b'{"text": "Hello"}'), kind_of(b"id;text")
-    ('.parquet', '.jsonl', '.csv')
-    """
+    """Return the extension that suits the first bytes of a file; `.csv` for a text that is nothing else."""
     if kind := next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ""):
         return kind
     if head[8:12] == b"DUCK":

@@ -230,9 +230,6 @@ def find_delimiter(sample: str, *, whole: bool = True) -> str:
 
     If no character does, it is one that splits the header, so that rows of another length are an error; a file whose
     header cannot be split has one column. `whole` says whether the sample is all of the file.
-
-    >>> find_delimiter("id;text\n1;One, two, three\n"), find_delimiter("text\nOne, two, three\n") == NO_DELIMITER
-    (';', True)
     """
     header, splits = next(iter(_lines(sample)), ""), dict[str, list[int]]()
     for sign in (sign for sign in USUAL + RARE if sign in sample):

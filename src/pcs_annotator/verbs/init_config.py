@@ -41,7 +41,7 @@ models = ["embedded:smollm2"]
 # prices = {{ "http://localhost:8000/v1#my-model" = [0.0, 0.0] }}
 
 [relations]
-# use = ["original", "order", "wording", "voice"]
+# use = ["original", "order", "wording", "case"]
 # rewriter = "groq:llama-3.1-8b-instant"
 # judge = true
 

@@ -8,7 +8,7 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.task import Item
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.models.provider import unasked
-from pcs_annotator.relations.languages import Languages, languages_of
+from pcs_annotator.relations.limits import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.codebook import open_codebook

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
@@ -17,9 +17,8 @@ from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.models.resolve import resolve_model
-from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, asks_about_truth, rephrased
-from pcs_annotator.relations.choose import choose_relations, known_relations, text_parts
-from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.base import Context, Original, QuestionRelation, Relation, rephrased
+from pcs_annotator.relations.combine import choose_relations, known_relations, text_parts
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.ask import CollectSettings, open_asker
 from pcs_annotator.runs.settings import Config
@@ -30,27 +29,25 @@ EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 
 @dataclass(frozen=True, slots=True)
 class KnownRelation:
-    """A relation as it is listed; it is usable if the packages it needs are installed."""
+    """A relation as it is listed."""
 
     name: str
     version: str
     changes: Literal["text", "question", "nothing"]
     needs: tuple[str, ...]
     deterministic: bool
-    usable: bool
 
 
 def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
-    parses, found = Parser().available, []
-    for one in known_relations(resolve_config.own_relations(config.relations)):
-        changes: Literal["text", "question", "nothing"] = "text" if text_parts(one) else "nothing"
-        if isinstance(one, QuestionRelation):
+    listed = []
+    for relation in known_relations(resolve_config.own_relations(config.relations)):
+        changes: Literal["text", "question", "nothing"] = "text" if text_parts(relation) else "nothing"
+        if isinstance(relation, QuestionRelation):
             changes = "question"
-        usable = "parser" not in one.needs or parses
-        needs = tuple(sorted(one.needs))
-        found.append(KnownRelation(one.name, one.version, changes, needs, one.deterministic, usable))
-    return found
+        needs = tuple(sorted(relation.needs))
+        listed.append(KnownRelation(relation.name, relation.version, changes, needs, relation.deterministic))
+    return listed
 
 
 class TriedRelation(NamedTuple):
@@ -93,7 +90,7 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
     """Open relations that are ready to rewrite, and close their model at the end; a ledger keeps paid rewrites."""
     spec = config.relations.rewriter
     relations = choose_relations(names, resolve_config.relation_options_of(config.relations, rewriter=bool(spec)))
-    context = Context(about_truth=asks_about_truth(_task_of(config)))
+    context = Context()
     async with AsyncExitStack() as stack:
         if spec:
             model = resolve_model(spec, read_environment(Path.cwd()))
@@ -102,5 +99,5 @@ async def _opened(names: Sequence[str], config: Config) -> AsyncIterator[tuple[S
             ledger = open_ledger(path)
             stack.enter_context(ledger)
             stack.push_async_callback(model.close)
-            context = replace(context, ask=Rewriter(model, open_asker(ledger, CollectSettings())))
+            context = Context(ask=Rewriter(model, open_asker(ledger, CollectSettings())))
         yield relations, context

@@ -15,7 +15,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.label_shape import LabelShape
-from pcs_annotator.relations.languages import languages_of
+from pcs_annotator.relations.limits import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.examples import with_gold_examples, with_known_texts
 from pcs_annotator.runs.executors import check_executor

@@ -13,8 +13,8 @@ from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.task import AskedTogether, Part, Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.question.order import LabelOrder
-from pcs_annotator.relations.question.wording import Wording
+from pcs_annotator.relations.order import LabelOrder
+from pcs_annotator.relations.wording import Wording
 
 TONE = Part("tone", "How does it sound?", ("warm", "cold"), (("warm", "kind"),))
 FRAMES = Part("frames", "Which frames does it use?", ("conflict", "money, markets", "health"), many=True)

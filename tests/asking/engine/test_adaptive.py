@@ -27,7 +27,7 @@ from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, StubServer
 

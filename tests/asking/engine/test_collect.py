@@ -44,7 +44,7 @@ from pcs_annotator.base.errors import (
 )
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, Stats, StubServer
 

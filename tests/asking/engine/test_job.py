@@ -13,7 +13,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.rule import FunctionRelation
+from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.ask import open_job
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
@@ -138,7 +138,7 @@ def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch
         digest_of(relations=["original", "case"]),
         digest_of(relations=["original", OWN, "case"]),
         digest_of(relations=["original", "case", replace(OWN, prompt="Write it: {text}")]),
-        digest_of(relations=["original", "case", replace(OWN, expects=Expectation(reorders=True))]),
+        digest_of(relations=["original", "case", replace(OWN, expects=Expectation(longest=3.0))]),
         digest_of(rewriter="scripted:hash:2"),
         digest_of(task=replace(TASK, instruction="Another question?")),
         digest_of(task=replace(TASK, meanings={TASK.labels[0]: "a meaning"})),

@@ -20,7 +20,7 @@ from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import rephrased
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.runs.ask import open_job, plan_job
 
 LABELS = ["positive", "neutral", "negative"]
@@ -63,16 +63,6 @@ def test_labels_are_read_in_another_order_and_votes_stored_under_their_own(tmp_p
     ]
     assert len({request.messages for request in model.requests}) == len(ORDERS)
     assert all(sorted(request.constraint.choices) == sorted(LABELS) for request in model.requests if request.constraint)
-
-
-def test_a_task_about_truth_gets_no_rewrite_that_speaks_of_truth(tmp_path: Path) -> None:
-    variants: list[str | None] = []
-    settings = CollectSettings(environment={}, on_variant=lambda _, variant: variants.append(variant.text))
-    item, relations = Item(id="1", text="Many people liked the old harbour."), ["rule:double-negation"]
-    for labels in (["fake", "real"], ["praise", "blame"]):
-        task, ledger = Task("Which kind of text is this?", labels), tmp_path / "ledger.db"
-        asyncio.run(collect(task, [item], [ScriptedModel(first_listed)], relations, ledger=ledger, settings=settings))
-    assert variants == [None, "It is not untrue that many people liked the old harbour."]
 
 
 def test_grades_are_stored_under_their_labels_whatever_the_order(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
         file.write("id,text,gold\n")
         file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(20))
     models = ["--labels", "good,bad", "--model", "scripted:hash", "--optimiser", "lr"]
-    assert main(["run", "data.csv", *models, "--relations", "original,rule:voice", "-q"]) == 0
+    assert main(["run", "data.csv", *models, "--relations", "original,rule:frame", "-q"]) == 0
     assert main(["evaluate", "runs/data", *QUICK, "--methods", "lr,zero-shot"]) == 0
     kept = json.loads(Path("runs/data/evaluation-methods.json").read_text(encoding="utf-8"))
     assert [one["method"] for one in kept["methods"]] == ["lr", "zero-shot"]

@@ -12,8 +12,8 @@ import pytest
 pytestmark = pytest.mark.system
 
 HIDDEN = (
-    "fsspec", "ipywidgets", "langchain", "langchain_core", "lemminflect", "psycopg", "ray",
-    "sklearn", "spacy", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "zstandard",
+    "fsspec", "ipywidgets", "langchain", "langchain_core", "psycopg", "ray",
+    "sklearn", "starlette", "tokenizers", "torch", "tqdm", "transformers", "uvicorn", "zstandard",
 )  # fmt: skip
 ASK = ["data.csv", "--labels", "good,bad", "--model"]
 SCRIPTED = [*ASK, "scripted:hash"]
@@ -21,11 +21,6 @@ NEEDS = {
     "local": [["demo"], ["run", *ASK, "embedded:smollm2"], ["models", "check", "embedded:smollm2"]],
     "langchain": [["run", *ASK, "langchain:openai:gpt-4o"]],
     "transformers": [["run", *ASK, "transformers:Qwen/Qwen3-0.6B"]],
-    "rules": [
-        ["run", *SCRIPTED, "--relations", "original,voice"],
-        ["plan", *SCRIPTED, "--relations", "original,voice"],
-        ["relations", "try", "voice", "The dog bit the man."],
-    ],
     "ray": [["run", *SCRIPTED, "--executor", "ray"]],
     "postgres": [["run", *SCRIPTED, "--ledger", "postgresql://127.0.0.1/none"]],
     "remote": [["run", "s3://bucket/data.csv", *SCRIPTED[1:]]],

@@ -27,7 +27,6 @@ def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixtu
     assert main(["relations", "list"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
     assert "--rewriter MODEL" in lines["llm:voice"]
-    assert "the extra [rules]" in lines["rule:voice"]
     assert main(["relations", "list", "--json"]) == 0
     listed = {relation["name"]: relation for relation in json.loads(capsys.readouterr().out)}
     assert listed["rule:frame"] == {
@@ -36,15 +35,14 @@ def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixtu
         "changes": "text",
         "needs": [],
         "deterministic": True,
-        "usable": True,
     }
 
 
 def test_try_shows_the_change_and_the_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "try", "rule:voice", SENTENCE]) == 0
+    assert main(["relations", "try", "frame", SENTENCE]) == 0
     text = capsys.readouterr().out
-    assert "→ 3 plans were rejected by the committee on Monday." in text
-    assert "[-" in text
+    assert f"→ The text reads: {SENTENCE}" in text
+    assert "{+" in text
     assert "✓ numbers" in text
 
 
@@ -61,10 +59,10 @@ def test_try_shows_how_the_question_reads(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "try", "voice", "Guten Morgen, wie geht es Ihnen und Ihrer Familie heute?"]) == 1
+    assert main(["relations", "try", "case", "早上好，你好吗？"]) == 1
     text = capsys.readouterr().out
     assert "not applicable" in text
-    assert "not English" in text
+    assert "no letter has another case" in text
 
 
 def test_try_with_a_rewriter_over_http_prints_everything_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +89,7 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
     ("arguments", "complaint"),
     [
         (["try", "voise", "A text."], "'voice'"),
-        (["try", "voice", "A text.", "-c", "none.toml"], "none.toml"),
+        (["try", "case", "A text.", "-c", "none.toml"], "none.toml"),
         (["try", "paraphrase", "A text."], "--rewriter MODEL"),
         (["try", "voice", "A text.", "--rewriter", "nobody:knows"], "nobody:knows"),
     ],

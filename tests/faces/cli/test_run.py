@@ -107,12 +107,12 @@ def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(
 
 
 def test_relations_and_models_are_those_of_the_options(data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--relations", "original,rule:voice", "--draws", "2", "-o", "here"]
+    options = ["--relations", "original,rule:frame", "--draws", "2", "-o", "here"]
     found = shown(["run", data, *SCRIPTED, *options], capsys)
     weights = found["weights"]
     assert isinstance(weights, dict)
     assert set(weights["by_annotator"]) == {"scripted:hash"}
-    assert set(weights["by_relation"]) == {"original", "rule:voice"}
+    assert set(weights["by_relation"]) == {"original", "rule:frame"}
     assert found["folder"] == "here"
 
 
@@ -216,7 +216,7 @@ def test_a_table_may_be_in_many_parts(data: str, capsys: pytest.CaptureFixture[s
 
 def test_plan_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process(Behaviour()) as stub:
-        planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,voice"], capsys)
+        planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,frame"], capsys)
         assert stub.stats().requests == 0
     assert (planned["rows"], planned["calls"], planned["usd"]) == (4, 8, None)
     assert main(["plan", data, *SCRIPTED]) == 0

@@ -50,7 +50,7 @@ class Made:
 def made_run(folder: Path, made: Made | None = None) -> RunResult:
     """Return a run of made-up votes, with its variants on disk; the fit is cached per process."""
     made = made or Made()
-    names = _names(made)
+    names, rewriter = _names(made), "scripted:hash" if "synonym" in made.relations else ""
     items = tuple(Item(id=f"r{row}", text=f"{made.text} {row}") for row in range(made.rows))
     votes, gold, learned = made_learned(replace(made, text="", instruction="", prices=(), tally=Tally()))
     run = RunFolder(folder)
@@ -61,7 +61,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
         config=Config(
             task=TaskSettings(instruction=made.instruction, labels=made.labels),
             ask=AskSettings(models=names),
-            relations=RelationSettings(use=made.relations),
+            relations=RelationSettings(use=made.relations, rewriter=rewriter),
             learn=made.learn,
         ),
         dataset=Dataset(

@@ -16,7 +16,7 @@ from pcs_annotator.showing.report.view import select, view_of
 from tests.showing.report.reading import listed, section
 from tests.showing.report.results import Made, made_run
 
-MIXED = Made(rows=30, skills=(0.8, 0.7), graded=(True, False), relations=("original", "order", "voice"))
+MIXED = Made(rows=30, skills=(0.8, 0.7), graded=(True, False), relations=("original", "order", "case"))
 
 
 def with_votes(result: RunResult, codes: list[int], grades: list[list[float]]) -> RunResult:

@@ -20,7 +20,7 @@ def shown(result: RunResult) -> str:
 
 
 def test_every_model_and_relation_has_a_line(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=60, relations=("original", "order", "voice")))
+    result = made_run(tmp_path, Made(rows=60, relations=("original", "order", "case")))
     text = shown(result)
     models, _, relations = text.partition("Relations")
     low, high = result.learned.model.weights.diagnostics.annotator_intervals["model-0"].rounded(2)
@@ -33,10 +33,10 @@ def test_every_model_and_relation_has_a_line(tmp_path: Path) -> None:
 
 
 def test_a_relation_shows_how_many_texts_it_applied_to(tmp_path: Path) -> None:
-    relations = shown(made_run(tmp_path, Made(rows=60, relations=("original", "order", "voice")))).split("Relations")[1]
-    order, voice = relations[relations.index("order") :], relations[relations.index("voice") :]
+    relations = shown(made_run(tmp_path, Made(rows=60, relations=("original", "order", "case")))).split("Relations")[1]
+    order, case = relations[relations.index("order") :], relations[relations.index("case") :]
     assert " 100 % " in order[:40]
-    assert " 67 % " in voice[:40]
+    assert " 67 % " in case[:40]
 
 
 def test_a_rewrite_by_a_model_does_not_stop_the_page(tmp_path: Path) -> None:

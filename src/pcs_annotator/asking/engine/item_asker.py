@@ -20,8 +20,8 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Vote, Votes
-from pcs_annotator.relations.base import Context, asks_about_truth
-from pcs_annotator.relations.choose import text_parts
+from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.combine import text_parts
 
 FIRST_ROWS = 16
 BUDGET_REACHED = "budget reached"  # the reason under which the tally counts questions that the budget did not allow
@@ -120,7 +120,6 @@ class PreparedJob:
     asking: Sequence[QuestionForm]
     asked_under: Sequence[Sequence[int]]
     as_is: Sequence[bool]
-    about_truth: bool  # whether the question is about what is true
 
     @classmethod
     def of(cls, job: Job, ledger: LedgerAdmin) -> "PreparedJob":
@@ -136,7 +135,6 @@ class PreparedJob:
             [job.form(relation, annotators) for relation in job.relations],
             [job.asked_under(relation) for relation in range(len(job.relations))],
             [not text_parts(relation) for relation in job.relations],
-            asks_about_truth(job.task),
         )
 
 
@@ -150,7 +148,7 @@ class ItemAsker:
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._cut: set[tuple[int, int]] = set()
         rewriter = None if job.rewriter is None else Rewriter(job.rewriter, asker)
-        self._context = Context(ask=rewriter, about_truth=prepared.about_truth)
+        self._context = Context(ask=rewriter)
         self._identities, self._asking, self._asked_under = prepared.identities, prepared.asking, prepared.asked_under
         self._as_is = [relation for relation, kept in enumerate(prepared.as_is) if kept]
         self._rewritten = [relation for relation, kept in enumerate(prepared.as_is) if not kept]

@@ -22,9 +22,8 @@ from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Strategy, Vote, positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
-from pcs_annotator.relations.choose import text_parts
-from pcs_annotator.relations.parse import Parser
-from pcs_annotator.relations.prompted.windows import cut_windows
+from pcs_annotator.relations.combine import text_parts
+from pcs_annotator.relations.windows import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
@@ -203,7 +202,7 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
 
     It is another one every time if a relation has code from elsewhere, because a change of that would not be noticed.
     """
-    asked: list[object] = [code_stamp(), Parser().version, job.task, job.draws]
+    asked: list[object] = [code_stamp(), job.task, job.draws]
     asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
     for annotator, model in job.annotators:
         how = [getattr(annotator, entry.name) for entry in fields(annotator) if entry.name != "model"]

@@ -58,8 +58,6 @@ PURPOSES: dict[str, dict[str, str]] = {
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
 MODULES = {
     **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    **dict.fromkeys(("gold", "finish", "estimate"), "conclude"),
-    **dict.fromkeys(("report", "paper", "exchange", "versions", "forget"), "write"),
 }
 """Modules with several commands; each of the others has one."""
 

@@ -200,6 +200,7 @@ QUIET = _printing("-q", "--quiet", help="Print only errors.")
 printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how to print
 
 
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 KEEP_EARLIER = click.option(
     "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
 )

@@ -42,7 +42,7 @@ def list_(config: Path | None) -> None:
 def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
-    NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
+    NAME may be a combination: voice+synonym applies one after the other, "case|llm:noise" the first that applies.
     For a relation that changes the question, such as order, it shows how the question reads, with the task of pcs.toml.
     Exit code 1 if the relation does not apply to the text.
     """
@@ -96,13 +96,12 @@ def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterat
 RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
 NEEDS = {
     "rewriter": "--rewriter MODEL",
-    "parser": "the extra [rules]",
     "examples": "--examples, or gold rows",
 }
 NAMES = (
-    "A bare name such as voice means llm:voice with a rewriter, else rule:voice.",
+    "A bare name such as voice or case means llm:voice or rule:case.",
     "More orders, wordings and sets of examples have numbers: order:2, order:3, …, wording:2, …, examples:2.",
-    "Combine them: voice+synonym (one after the other), rule:voice|llm:voice (the first that applies).",
+    "Combine them: voice+synonym (one after the other), case|llm:noise (the first that applies).",
 )
 
 
@@ -110,8 +109,8 @@ def relations_shown(known: Sequence[relations.KnownRelation]) -> list[b.Block]:
     """Return a row per relation."""
     rows: list[b.Row] = []
     for one in known:
-        needs = [*(NEEDS[need] for need in one.needs), *([] if one.usable else ["not installed"])]
-        rows.append([one.name, one.changes, one.version, "yes" if one.deterministic else "no", ", ".join(needs)])
+        needs = ", ".join(NEEDS[need] for need in one.needs)
+        rows.append([one.name, one.changes, one.version, "yes" if one.deterministic else "no", needs])
     titles = ("relation", "changes", "version", "deterministic", "needs")
     return [b.Table(columns=[b.Column(title) for title in titles], rows=rows), *NAMES]
 

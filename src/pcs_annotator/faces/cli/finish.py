@@ -1,0 +1,61 @@
+"""`pcs finish`: which rows people must label so that the whole table has few errors."""
+
+from dataclasses import asdict
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import click
+
+from pcs_annotator.base.text import counted
+from pcs_annotator.faces.cli import options
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import percent
+from pcs_annotator.studies import finish as finishing
+from pcs_annotator.tables.write import OutputPolicy
+
+
+@click.command("finish")
+@click.argument("folder", type=options.PATH)
+@click.option(
+    "--max-error", type=options.SHARE, required=True, metavar="X", help="Share of all labels that may be wrong."
+)
+@click.option(
+    "--certainty", type=options.SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be."
+)
+@click.option(
+    "--error",
+    type=click.Choice(["wrong", "distance"]),
+    default="wrong",
+    show_default=True,
+    help="What X is: a share of labels, or of a scale how far labels are off on average (1: its whole length).",
+)
+@click.option(
+    "--seconds-per-row", type=click.FloatRange(0, min_open=True), metavar="X", help="Default: as in pcs review."
+)
+@click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
+@click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
+@options.KEEP_EARLIER
+@options.JSON
+def command(*, folder: Path, max_error: float, replace: bool, **given: Any) -> None:
+    """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
+
+    The machine labels the others. A text that stands in several rows is labelled once. It may be asked again at any
+    time, and reads what people filled in to to_label.csv; once all rows have a label, the finished table is written. No
+    model is called.
+    """
+    terms = options.take(finishing.Terms, given)
+    found = finishing.finish(folder, max_error, terms, policy=OutputPolicy(replace=replace), **given)
+    labelled = f"{counted(found.labelled, 'row')} of {found.rows:,} ({percent(found.labelled, found.rows)})"
+    lines: list[tuple[str, b.Words]] = [
+        ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
+        ("people", f"{counted(found.left, 'more row')} to label; {labelled} have a person's label already"),
+    ]
+    if found.left:
+        lines.append(("time", f"about {max(found.hours, 0.1):.1f} hours, at {found.seconds:.0f} seconds a row"))
+        lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Finish"))
+        lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
+    if found.out is not None:
+        lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
+        lines.append(("certificate", str(found.certificate)))
+    options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])

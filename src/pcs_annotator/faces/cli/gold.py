@@ -1,0 +1,98 @@
+"""`pcs gold`: how many gold rows are needed, and drawing them."""
+
+from dataclasses import asdict
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import click
+
+from pcs_annotator.base.text import counted
+from pcs_annotator.core.result_table import ResultTable
+from pcs_annotator.faces.cli import options
+from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.formats import label_name, percent
+from pcs_annotator.studies.estimating import gold
+
+
+@click.command("gold")
+@click.argument("folder", type=options.PATH)
+@click.option("--n", "rows", type=click.IntRange(1), metavar="N", help="Draw N texts and write them to to_label.csv.")
+@click.option(
+    "--draw",
+    type=click.Choice(gold.DRAWINGS),
+    default="simple",
+    show_default=True,
+    help="All rows alike; equally many per machine label or group; or doubtful rows more often.",
+)
+@click.option("--by", default="", metavar="COLUMN", help="Column of groups, to draw from or to compare.")
+@click.option("--of", default="", metavar="LABEL", help="Label, or several joined by +; default: the first.")
+@click.option("--goal", type=click.Choice(gold.GOALS), help="What the rows are for; default: all goals, in a table.")
+@click.option("--width", type=options.SHARE, metavar="X", help="Share: an interval of ± X, such as .03; default .05.")
+@click.option(
+    "--difference", type=options.SHARE, metavar="X", help="Difference between groups of --by, or slope; default .1."
+)
+@click.option(
+    "--power", type=options.SHARE, metavar="X", help="How probable it is to find that difference; default .8."
+)
+@click.option(
+    "--max-error", type=options.SHARE, metavar="X", help="Promise and finish: labels that may be wrong; default .05."
+)
+@click.option("--certainty", type=options.SHARE, metavar="X", help="How sure that must be; default .9.")
+@click.option(
+    "--accuracy", type=options.SHARE, metavar="X", help="Right labels, assumed without 20 gold rows; default .8."
+)
+@options.JSON
+def command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: Any) -> None:
+    """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
+
+    The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
+    """
+    if rows is not None:
+        written, place = gold.draw_gold(folder, rows, draw, by)
+        known = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
+        wrote = f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
+        lines = [*([known] if written < rows else []), *([wrote] if written else [])]
+        options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
+        return
+    found = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
+    following = _next_draw(folder, found)
+    options.show(
+        lambda: asdict(found),
+        lambda: [gold_plan_shown(found), *([b.Answer([("next", b.strong(join(following)))])] if following else [])],
+    )
+
+
+def _next_draw(folder: Path, found: gold.GoldPlan) -> list[str]:
+    """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
+    ways = [each.get("simple") or each.get("gold only") for each in found.needed.values()]
+    count = min(100, found.left, min((n - found.gold_rows for n in ways if n and n > found.gold_rows), default=0))
+    if not count:
+        return []
+    return ["pcs", "gold", str(folder), "--n", str(count)]
+
+
+def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
+    """Return how many gold rows each goal needs."""
+    ways = [*dict.fromkeys(way for ways in found.needed.values() for way in ways)]
+    has = counted(found.gold_rows, "row has", "rows have")
+    notes = [f"The share of {label_name(found.of)} is about {100 * found.share:.1f} %; {has} gold."]
+    if found.assumed is not None:
+        notes.append(f"That is too little: {percent(found.assumed, 1)} of labels are assumed to be right (--accuracy).")
+    notes.append(f"Numbers are totals, with the gold rows at hand; {counted(found.left, 'more row')} can be drawn.")
+    if any(n is None for ways in found.needed.values() for n in ways.values()):
+        notes.append("too many: more rows than there are, or thousands.")
+    if found.more is not None:
+        notes.append(f"finish: people label about {counted(found.more, 'more row')}, random gold rows among them.")
+    if found.now is not None and found.now != found.more:
+        notes.append(f"pcs finish at once, without more random gold rows: {counted(found.now, 'more row')}.")
+    return ResultTable(
+        name="goals",
+        title="Gold rows for each goal, by the way of drawing; in four cases out of five they are enough",
+        columns=["goal", *ways],
+        rows=[
+            [goal, *("too many" if n.get(way, "") is None else n.get(way, "") for way in ways)]
+            for goal, n in found.needed.items()
+        ],
+        notes=notes,
+    )

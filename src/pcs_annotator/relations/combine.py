@@ -1,0 +1,198 @@
+"""Turns what a user writes, such as `case+typo` or `rule:case|llm:paraphrase`, into relations."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
+from pcs_annotator.core.task import Phrasing
+from pcs_annotator.core.variant import ORIGINAL, CheckResult, Expectation, Status, Variant
+from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, relations, rephrased
+from pcs_annotator.relations.checks import CheckedRelation
+from pcs_annotator.relations.function import FunctionRelation, Rewriting
+from pcs_annotator.relations.order import LabelOrder
+from pcs_annotator.relations.wording import WithExamples, Wording
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn(MadeOf):
+    """`a+b`: each part changes the result of the one before; all must apply."""
+
+    name: str
+    parts: tuple[Relation, ...]
+
+    @property
+    def expects(self) -> Expectation:
+        """What all parts together may do."""
+        parts = [part.expects for part in self.parts]
+        shortest, longest = (prod(getattr(part, end) for part in parts) for end in ("shortest", "longest"))
+        return replace(_all_that_any_may(parts), shortest=shortest, longest=longest)
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question after all parts that change it."""
+        for part in self.parts:
+            question = rephrased(part, question)
+        return question
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text after all parts, or not applicable if one part fails."""
+        current = text
+        status: Status = "original"
+        checks: tuple[CheckResult, ...] = ()
+        for part in self.parts:
+            step = await part.rewrite(current, context)
+            if step.text is None:
+                reason = f"{part.name}: {step.reason}"
+                return Variant(relation=self.name, status="not_applicable", reason=reason, source=text)
+            current, checks = step.text, checks + step.checks
+            if step.status != "original":
+                status = step.status
+        return Variant(relation=self.name, status=status, text=current, source=text, checks=checks)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOf(MadeOf):
+    """`a|b`: the first part that applies; a free part before a paid one saves calls."""
+
+    name: str
+    parts: tuple[Relation, ...]
+
+    @property
+    def expects(self) -> Expectation:
+        """What any part may do."""
+        return _all_that_any_may([part.expects for part in self.parts])
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the first accepted rewrite, or the result of the last part if there is none."""
+        variant = Variant(relation=self.name, status="not_applicable", source=text)
+        for part in self.parts:
+            variant = replace(await part.rewrite(text, context), relation=self.name)
+            if variant.status == "changed":
+                break
+        return variant
+
+
+def text_parts(relation: Relation) -> tuple[Relation, ...]:
+    """Return the relations that a relation applies to texts, in order; none if it leaves texts as they are."""
+    if isinstance(relation, InTurn):
+        return tuple(part for part in relation.parts if text_parts(part))
+    return () if isinstance(relation, QuestionRelation | Original) else (relation,)
+
+
+def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
+    return Expectation(
+        negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
+        shortest=min(part.shortest for part in parts),
+        longest=max(part.longest for part in parts),
+        misspells=any(part.misspells for part in parts),
+    )
+
+
+_NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationOptions:
+    """How names become relations.
+
+    Attributes:
+        rewriter: Whether there is a model that rewrites.
+        own: The user's relations by name; they take precedence over all others. A function is a relation, too.
+        checked: Whether rewrites are checked.
+        judged: Whether to also ask the rewriter if a rewrite means the same.
+    """
+
+    rewriter: bool = False
+    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
+    checked: bool = True
+    judged: bool = False
+
+
+def choose_relations(specs: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
+    """Return the relations of these names, in order; relations may be given as well."""
+    chosen = [_first_of(spec, options) if isinstance(spec, str) else _ready(spec, spec.name, options) for spec in specs]
+    twice = [name for name, count in Counter(relation.name for relation in chosen).items() if count > 1]
+    if twice:
+        raise ConfigError(f"relation {twice[0]!r} is named twice: name each relation once")
+    return chosen
+
+
+def known_relations(own: Mapping[str, Relation] | None = None) -> list[Relation]:
+    """Return every known relation: built in, from plug-ins, and the user's own."""
+    own = own or {}
+    return [*(relations.create(name) for name in relations.names() if name not in own), *own.values()]
+
+
+def _first_of(spec: str, options: RelationOptions) -> Relation:
+    alternatives = [_in_turn(part.strip(), options) for part in spec.split("|")]
+    if len(alternatives) == 1:
+        return alternatives[0]
+    for alternative in alternatives:
+        if _changes_question(alternative):
+            raise ConfigError(
+                f"relation {spec!r}: {alternative.name!r} changes the question and always applies, so it cannot be one "
+                "of several alternatives: name it as a relation of its own"
+            )
+    return FirstOf(_shared_name(spec), tuple(alternatives))
+
+
+def _changes_question(relation: Relation) -> bool:
+    if isinstance(relation, InTurn):
+        return any(map(_changes_question, relation.parts))
+    return isinstance(relation, QuestionRelation)
+
+
+def _in_turn(spec: str, options: RelationOptions) -> Relation:
+    names = [name.strip() for name in spec.split("+")]
+    if len(names) > 1 and ORIGINAL in names:
+        raise ConfigError(f"relation {spec!r}: {ORIGINAL!r} changes nothing, so it cannot be combined: leave it out")
+    parts = [_ready(find_relation(name, options), name, options) for name in names]
+    return parts[0] if len(parts) == 1 else InTurn("+".join(names), tuple(parts))
+
+
+def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
+    if relation.name == ORIGINAL or not options.checked:
+        return relation
+    if isinstance(relation, CheckedRelation | InTurn | FirstOf | QuestionRelation):
+        return relation
+    return CheckedRelation(relation, name, options.judged)
+
+
+def find_relation(name: str, options: RelationOptions) -> Relation:
+    """Return the relation of that name; a bare name such as `voice` or `case` means `llm:voice` or `rule:case`."""
+    if name in options.own:
+        own = options.own[name]
+        return own if hasattr(own, "rewrite") else FunctionRelation(name, own)  # type: ignore[return-value]  # it is one
+    names = relations.names()
+    if name not in names and ":" not in name:
+        name = next((full for full in (f"llm:{name}", f"rule:{name}") if full in names), name)
+    if name not in names and (numbered := _NUMBERED.fullmatch(name)):
+        return _numbered(numbered[1], int(numbered[2]))
+    if name not in names and name.isidentifier():
+        raise UnknownNameError(
+            f"{relations.unknown(name)}; a function is not kept in a run folder: pass it again, load_run(folder, "
+            "relations=[…])"
+        )
+    relation = relations.create(name)
+    if "rewriter" in relation.needs and not options.rewriter:
+        raise ConfigError(
+            f"relation {name!r} needs a model that rewrites: name it as rewriter (--rewriter MODEL, textmutator in PCS)"
+        )
+    return relation
+
+
+def _numbered(family: str, number: int) -> Relation:
+    name = f"{family}:{number}"
+    if number == 1:
+        raise ConfigError(f"relation {name!r} is called {family!r}: numbers start at 2")
+    numbered: dict[str, Callable[[str, int], Relation]] = {"order": LabelOrder, "wording": Wording}
+    return numbered.get(family, WithExamples)(name, number)
+
+
+def _shared_name(spec: str) -> str:
+    """Return the name that all alternatives share, else all names joined by `/`, because vote tables use `|`."""
+    names = [part.strip() for part in spec.split("|")]
+    shared = {name.partition(":")[2] or name for name in names}
+    return shared.pop() if len(shared) == 1 else "/".join(names)

@@ -1,1 +1,0 @@
-"""Rewrites by rule that parse English: voice, double negation, synonyms."""

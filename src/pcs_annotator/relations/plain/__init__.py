@@ -1,1 +1,0 @@
-"""Rules that need no parser."""

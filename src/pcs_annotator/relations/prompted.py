@@ -1,0 +1,153 @@
+"""Rewrites made by a model, from a prompt."""
+
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib.resources import files
+from typing import ClassVar
+
+from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.core.chat import Message, Reply, Request, sendable
+from pcs_annotator.core.variant import Expectation, Variant
+from pcs_annotator.relations import rewrite_in_reply as cleaning
+from pcs_annotator.relations import windows
+from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
+from pcs_annotator.relations.check_words import Rewrite
+from pcs_annotator.relations.checks import passes
+from pcs_annotator.relations.language import NAMES, known_language
+from pcs_annotator.relations.phrases import fenced
+from pcs_annotator.relations.rewrite_in_reply import Refused
+
+PLACE = "{text}"
+_LONGEST_HINT = 300
+# English needs a quarter of a token per byte; other languages need a little more.
+_TOKENS_PER_BYTE = 0.3
+_TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
+_TOKENS_AT_LEAST = 64
+_SHORTEST_EXAMPLE = 20
+MOST_WORDS = 0.4  # what a rewrite that keeps most words has in common with its text at least
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedRelation:
+    """A rewrite by a model.
+
+    Attributes:
+        name: As it appears in tables.
+        prompt: The instruction for the model. `{text}` in it is replaced by the text; without it, the text follows in
+            a separate message.
+        version: Changes with the prompt.
+        expects: What its rewrites may do to a text.
+        keeps_language: Whether the prompt of a text that is known not to be English names the language to write in.
+        longest_window: Maximum number of characters that are rewritten at a time.
+        keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
+    """
+
+    name: str
+    prompt: str
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    keeps_language: bool = False
+    longest_window: int = windows.LONGEST_WINDOW
+    keeps_words: bool = False
+    needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
+    deterministic: ClassVar[bool] = False
+
+    def calls(self, text: str) -> float:
+        """Return one call per window."""
+        return float(windows.count_windows(text, self.longest_window))
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
+        if context.ask is None:
+            raise ConfigError(f"relation {self.name!r} needs a model that rewrites: name one as rewriter")
+        rewrite = partial(self.rewrite_window, ask=context.ask, hint=context.hint)
+        return await windows.rewrite_in_windows(self.name, text, self.longest_window, rewrite)
+
+    async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
+        """Return the rewrite of one window."""
+        known = known_language(text) if self.keeps_language else ""
+        language = "" if known == "en" else NAMES.get(known, "")
+        room = room_for(text, self.expects)
+        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), max_tokens=room))
+        new = self._read(reply, text)
+        same = isinstance(new, str) and new.split() == text.split()
+        return Refused(cleaning.CHANGED_NOTHING, fails=False) if same else new
+
+    def _read(self, reply: Reply, text: str) -> str | Refused:
+        """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""
+        if reply.finish == "filter":
+            return Refused(cleaning.NOTHING_WRITTEN)
+        least = MOST_WORDS if self.keeps_words else cleaning.LEAST
+        versions = cleaning.read_versions(reply.text, text, least=least)
+        if reply.finish == "length" and reply.text.strip():
+            return Refused(cleaning.CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
+        if isinstance(versions, Refused):
+            return versions
+        if text.strip() not in self.prompt:  # an example from the prompt is a rewrite of another text
+            versions = [new for new in versions if new not in self.prompt or len(new) < _SHORTEST_EXAMPLE]
+        if not versions:
+            return Refused(cleaning.NO_REWRITE)
+        return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
+
+
+def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> tuple[Message, ...]:
+    """Return the messages that ask for one rewrite; the same text always gives the same messages."""
+    rules = prompt_file("_answer")[1]
+    if language:
+        rules += (
+            f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are "
+            "in English only to show what is meant."
+        )
+    why = hinted(hint)
+    if PLACE in prompt:
+        # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
+        return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{cleaning.REMINDER}"),)
+    return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{cleaning.REMINDER}")
+
+
+def hinted(hint: str) -> str:
+    """Return the line in the prompt of a second attempt that states what was wrong with the first."""
+    words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
+    return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
+
+
+def room_for(text: str, expects: Expectation) -> int:
+    """Return how many tokens the longest acceptable rewrite may need."""
+    bytes_of_text = sendable(text).encode()
+    # Two bytes per character and more: a script for which many models have few tokens.
+    rare = len(bytes_of_text) > _BYTES_PER_RARE * len(text)
+    size = len(bytes_of_text) * (_TOKENS_PER_RARE_BYTE if rare else _TOKENS_PER_BYTE)
+    return _TOKENS_AT_LEAST + int(size * max(1.0, expects.longest))
+
+
+@cache
+def prompt_file(name: str) -> tuple[str, str]:
+    """Return the version of a prompt of the package, which is its first line, and the prompt."""
+    content = files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    front, _, body = content.partition("\n")
+    return front.removeprefix("version:").strip(), body.strip()
+
+
+_BUILT_IN = {
+    "voice": Expectation(),
+    "double-negation": Expectation(negations="doubled", longest=2.5),
+    "synonym": Expectation(),
+    "paraphrase": Expectation(shortest=0.5),
+    "expansion": Expectation(shortest=0.9, longest=2.5),
+    "register": Expectation(shortest=0.5, longest=2.0),
+    "noise": Expectation(shortest=0.85, longest=1.15, misspells=True),
+}
+_FREE = ("paraphrase", "register")
+
+
+@cache
+def built_in(name: str) -> PromptedRelation:
+    """Return a built-in relation; `voice` means `llm:voice`."""
+    version, prompt = prompt_file(name)
+    version = f"{version}.{prompt_file('_answer')[0]}"
+    kept = {"keeps_language": True, "keeps_words": name not in _FREE}
+    return PromptedRelation(f"llm:{name}", prompt, version, _BUILT_IN[name], **kept)
+
+
+for _name in _BUILT_IN:
+    relations.register(f"llm:{_name}")(partial(built_in, _name))

@@ -1,1 +1,0 @@
-"""Rewrites by a model: prompts, long texts, and cleaning of replies."""

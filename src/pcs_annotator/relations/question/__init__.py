@@ -1,1 +1,0 @@
-"""Relations that change the question instead of the text."""

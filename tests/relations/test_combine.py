@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pcs_annotator import Expectation, PromptedRelation, Relation, RelationOptions, Task, Variant
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
+from pcs_annotator.core.task import Phrasing
+from pcs_annotator.relations.base import Context, Original, QuestionRelation, relations, rephrased
+from pcs_annotator.relations.checks import CheckedRelation
+from pcs_annotator.relations.combine import (
+    FirstOf,
+    InTurn,
+    choose_relations,
+    find_relation,
+    known_relations,
+    text_parts,
+)
+from pcs_annotator.relations.function import FunctionRelation
+
+WITH_MODEL = RelationOptions(rewriter=True)
+WITHOUT = RelationOptions()
+POLITE = PromptedRelation("polite", "Say it politely: {text}")
+
+
+def names(*specs: str, options: RelationOptions = WITHOUT) -> list[str]:
+    return [relation.name for relation in choose_relations(specs, options)]
+
+
+def test_a_bare_name_has_one_meaning() -> None:
+    assert find_relation("voice", WITH_MODEL).name == "llm:voice"
+    assert find_relation("case", WITH_MODEL).name == "rule:case"
+
+
+def test_tables_show_the_name_that_the_user_wrote() -> None:
+    assert names("original", "case", "rule:typo") == ["original", "case", "rule:typo"]
+
+
+def test_ones_own_relation_wins_over_a_built_in_one() -> None:
+    mine = PromptedRelation("voice", "Rewrite my way.")
+    assert find_relation("voice", RelationOptions(rewriter=True, own={"voice": mine})) is mine
+
+
+def test_a_plus_makes_a_sequence_and_a_bar_a_choice() -> None:
+    both, either = choose_relations(["voice + synonym", "case|llm:noise"], WITH_MODEL)
+    assert isinstance(both, InTurn)
+    assert [part.name for part in both.parts] == ["voice", "synonym"]
+    assert isinstance(either, FirstOf)
+    assert either.name == "case/llm:noise"
+    assert either.needs == {"rewriter"}
+
+
+def test_alternatives_of_different_names_get_a_name_that_tables_can_hold() -> None:
+    assert names("rule:case|rule:frame") == ["rule:case/rule:frame"]
+
+
+def test_a_relation_of_an_installed_package_is_found() -> None:
+    (found,) = choose_relations(["whispered"], WITHOUT)
+    assert asyncio.run(found.rewrite("Calm Down", Context())).text == "calm down"
+
+
+def test_every_relation_but_the_original_is_checked() -> None:
+    original, voice, own = choose_relations(["original", "voice", POLITE], WITH_MODEL)
+    assert isinstance(original, Original)
+    assert isinstance(voice, CheckedRelation)
+    assert isinstance(own, CheckedRelation)
+    assert choose_relations([voice], WITH_MODEL) == [voice]
+
+
+@pytest.mark.parametrize(
+    ("specs", "options", "complaint"),
+    [
+        (["voise"], WITHOUT, "'voise'.*'voice'"),
+        (["llm:voice"], WITHOUT, "'llm:voice'.*--rewriter MODEL"),
+        (["paraphrase"], WITHOUT, "'llm:paraphrase'.*--rewriter MODEL"),
+        (["case+original"], WITHOUT, "'case.original'.*'original'"),
+        (["case", "case"], WITHOUT, "'case'.*twice"),
+        (["case|llm:voice"], WITHOUT, "'llm:voice'.*--rewriter MODEL"),
+        (["case+"], WITHOUT, "no relation.*''"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_the_remedy(
+    specs: list[str], options: RelationOptions, complaint: str
+) -> None:
+    with pytest.raises((ConfigError, UnknownNameError), match=complaint):
+        choose_relations(specs, options)
+
+
+def test_the_paper_s_three_and_the_others_are_known() -> None:
+    known = {relation.name for relation in known_relations({"polite": POLITE})}
+    by_model = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register")
+    by_rule = ("case", "typo", "frame")
+    assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
+    assert {"original", "polite", "llm:noise"} <= known
+
+
+@pytest.mark.parametrize("name", sorted(set(relations.names()) - {"original"}))
+def test_every_relation_says_what_it_is(name: str) -> None:
+    relation = relations.create(name)
+    assert relation.name == name
+    assert relation.version
+    assert relation.deterministic == ("rewriter" not in relation.needs)
+    assert relation.expects.shortest <= 1 < relation.expects.longest
+
+
+LOUD = FunctionRelation("loud", str.upper, expects=Expectation(longest=2.0))
+TWICE = FunctionRelation("twice", lambda text: f"{text} {text}", version="3", expects=Expectation(longest=3.0))
+NEVER = FunctionRelation("never", lambda text: None)
+
+
+def rewritten(relation: Relation, text: str = "a text") -> Variant:
+    return asyncio.run(relation.rewrite(text, Context()))
+
+
+def test_parts_are_applied_from_left_to_right() -> None:
+    question = FunctionRelation("question", lambda text: f"{text}?")
+    assert rewritten(InTurn("question+twice", (question, TWICE))).text == "a text? a text?"
+    assert rewritten(InTurn("twice+question", (TWICE, question))).text == "a text a text?"
+
+
+def test_a_composition_is_compared_with_the_first_text() -> None:
+    variant = rewritten(InTurn("loud+twice", (LOUD, TWICE)))
+    assert (variant.relation, variant.status, variant.source) == ("loud+twice", "changed", "a text")
+
+
+@pytest.mark.parametrize("parts", [(NEVER, LOUD), (LOUD, NEVER)])
+def test_one_failed_part_makes_the_whole_not_applicable(parts: tuple[Relation, ...]) -> None:
+    variant = rewritten(InTurn("both", parts))
+    assert (variant.status, variant.text) == ("not_applicable", None)
+    assert variant.reason == "never: the function gave nothing"
+
+
+def test_the_first_part_that_applies_is_taken() -> None:
+    assert rewritten(FirstOf("either", (NEVER, LOUD, TWICE))).text == "A TEXT"
+    assert rewritten(FirstOf("either", (NEVER, LOUD))).relation == "either"
+
+
+def test_when_no_part_applies_the_last_one_says_why() -> None:
+    variant = rewritten(FirstOf("either", (LOUD, NEVER)), text="LOUD")
+    assert (variant.status, variant.reason) == ("not_applicable", "the function gave nothing")
+
+
+def test_a_composition_needs_and_allows_what_its_parts_do() -> None:
+    both = InTurn("loud+twice", (LOUD, TWICE))
+    either = FirstOf("loud/twice", (LOUD, TWICE))
+    assert both.expects.longest == 6.0
+    assert either.expects.longest == 3.0
+    assert both.version == "1+3"
+    assert both.deterministic
+    assert both.needs == frozenset()
+    assert both.calls("a text") == either.calls("a text") == 0.0
+
+
+TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"], wordings=["What is the mood?"])
+TEXTS = ["My sister liked the wonderful hotel.", "", "El hotel no fue bueno.", "政府昨天宣布", "\ud800"]
+QUESTION = ["order", "order:rotated", "order:3", "wording", "wording:2", "layout", "order+wording", "layout+order:2"]
+
+
+def chosen(name: str, **options: bool) -> Relation:
+    (relation,) = choose_relations([name], RelationOptions(**options))  # type: ignore[arg-type]  # all of them are bool
+    return relation
+
+
+@pytest.mark.parametrize("name", QUESTION)
+@pytest.mark.parametrize("options", [{}, {"rewriter": True, "judged": True}])
+def test_every_text_stays_as_it_is_free_of_charge(name: str, options: dict[str, bool]) -> None:
+    relation = chosen(name, **options)
+    assert isinstance(relation, QuestionRelation)
+    assert not isinstance(relation, CheckedRelation)
+    assert (relation.name, relation.needs, relation.deterministic) == (name, frozenset(), True)
+    assert text_parts(relation) == ()
+    for text in TEXTS:
+        assert relation.calls(text) == 0
+        assert rewritten(relation, text) == Variant(relation=name, status="original", text=text, source=text)
+    assert rephrased(relation, Phrasing(task=TASK)) != Phrasing(task=TASK)
+
+
+def test_parts_change_the_question_in_turn() -> None:
+    put = rephrased(chosen("layout+order+wording"), Phrasing(task=TASK))
+    assert put.one_message
+    assert (put.task.instruction, put.task.labels) == ("What is the mood?", ("negative", "neutral", "positive"))
+
+
+@pytest.mark.parametrize("name", ["order+typo", "typo+order", "wording+typo+layout"])
+def test_with_a_relation_of_the_text_both_change(name: str) -> None:
+    relation = chosen(name)
+    variant = rewritten(relation, TEXTS[0])
+    assert (variant.relation, variant.status) == (name, "changed")
+    assert variant.text == rewritten(chosen("typo"), TEXTS[0]).text
+    assert variant.checks
+    assert rephrased(relation, Phrasing(task=TASK)) != Phrasing(task=TASK)
+    assert rewritten(relation, "").reason == "typo: empty text"
+    assert [part.name for part in text_parts(relation)] == ["typo"]
+
+
+def test_relations_of_the_text_leave_the_question_alone() -> None:
+    for name in ("original", "typo", "case+typo", "case|frame"):
+        assert rephrased(chosen(name), Phrasing(task=TASK)) == Phrasing(task=TASK)
+
+
+@pytest.mark.parametrize("spec", ["order|case", "case|wording:2", "case|order+typo"])
+def test_what_always_applies_is_no_alternative(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"changes the question and always applies.*of its own"):
+        chosen(spec)
+
+
+def test_a_relation_of_one_s_own_may_change_the_question() -> None:
+    class Polite:
+        name, version, needs, deterministic = "polite", "1", frozenset[str](), True
+        expects = chosen("order").expects
+
+        def calls(self, text: str) -> float:
+            return 0.0
+
+        async def rewrite(self, text: str, context: Context) -> Variant:
+            return Variant(relation=self.name, status="original", text=text, source=text)
+
+        def rephrase(self, question: Phrasing) -> Phrasing:
+            task = question.task
+            return Phrasing(task=Task(f"Please: {task.instruction}", task.labels))
+
+    mine: Relation = Polite()  # type: ignore[assignment]  # it needs nothing
+    assert choose_relations([mine], RelationOptions()) == [mine]
+    assert rephrased(mine, Phrasing(task=TASK)).task.instruction == "Please: How does the writer feel?"

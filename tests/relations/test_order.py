@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from math import factorial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcs_annotator import RelationOptions, Task
+from pcs_annotator.base.errors import ConfigError, UnknownNameError
+from pcs_annotator.core.task import Phrasing, usual_instruction
+from pcs_annotator.relations.base import rephrased
+from pcs_annotator.relations.combine import choose_relations, find_relation
+from pcs_annotator.relations.order import LabelOrder
+
+FEELING = Task("How does the writer feel?", ["positive", "neutral", "negative"], {"neutral": "no feeling"})
+
+
+def put(name: str, task: Task = FEELING) -> Task:
+    (relation,) = choose_relations([name], RelationOptions())
+    return rephrased(relation, Phrasing(task=task)).task
+
+
+def named(labels: int) -> list[str]:
+    """All names of orders, as far as three or more labels have them, at most twenty."""
+    return ["order", "order:rotated", *(f"order:{number}" for number in range(2, min(factorial(labels) - 1, 20)))]
+
+
+def test_the_list_is_reversed_or_rotated() -> None:
+    assert put("order").labels == ("negative", "neutral", "positive")
+    assert put("order:rotated").labels == ("neutral", "negative", "positive")
+
+
+def test_what_is_to_be_decided_stays_the_same() -> None:
+    asked = put("order:2")
+    assert (asked.instruction, asked.meanings) == (FEELING.instruction, FEELING.meanings)
+    assert sorted(asked.labels) == sorted(FEELING.labels)
+
+
+@given(st.integers(min_value=3, max_value=30))
+def test_every_name_is_another_order_of_all_labels(labels: int) -> None:
+    task = Task("Which?", [f"label {number}" for number in range(labels)])
+    orders = [put(name, task).labels for name in named(labels)]
+    assert all(sorted(order) == sorted(task.labels) for order in orders)
+    assert len({tuple(task.labels), *map(tuple, orders)}) == len(orders) + 1
+
+
+def test_three_labels_have_all_of_their_orders_and_no_more() -> None:
+    names = ["order", "order:rotated", "order:2", "order:3", "order:4"]
+    assert len({tuple(put(name).labels) for name in names}) == factorial(3) - 1
+    with pytest.raises(ConfigError, match=r"'order:5': 3 labels.*'order:2' to 'order:4': leave 'order:5' out"):
+        put("order:5")
+
+
+def test_two_labels_have_one_other_order() -> None:
+    news = Task("Is it fake?", ["fake", "real"])
+    assert put("order", news).labels == put("order:rotated", news).labels == ("real", "fake")
+    with pytest.raises(ConfigError, match="'order:2': two labels have only one other order, which is 'order'"):
+        put("order:2", news)
+
+
+def test_orders_never_change_because_answers_are_kept_under_them() -> None:
+    assert LabelOrder("order:2", 2).permutation(4) == (2, 0, 1, 3)
+    assert LabelOrder("order:3", 3).permutation(4) == (0, 3, 2, 1)
+    assert LabelOrder("order:999", 999).permutation(127)[:3] == (20, 43, 101)
+
+
+def test_the_list_in_the_usual_instruction_follows() -> None:
+    labels = ["a", "b", "c"]
+    assert put("order", Task(usual_instruction(labels), labels)).instruction == usual_instruction(["c", "b", "a"])
+    kept = "Tia, b, c and others: which? (a, b or c)"
+    assert put("order", Task(kept, labels)).instruction == kept
+
+
+@pytest.mark.parametrize("name", ["order:1", "wording:1"])
+def test_the_first_has_no_number(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{name}' is called '{name[:-2]}': numbers start at 2"):
+        find_relation(name, RelationOptions())
+
+
+@pytest.mark.parametrize("name", ["order:0", "order:1000", "order:", "order:x", "layout:2"])
+def test_other_names_are_unknown(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"'{name}'"):
+        find_relation(name, RelationOptions())
