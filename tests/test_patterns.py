@@ -49,7 +49,7 @@ class Use(NamedTuple):
 
 def modules() -> Iterator[ModuleType]:
     for module in pkgutil.walk_packages(pcs_annotator.__path__, "pcs_annotator."):
-        if not module.name.endswith(("__main__", "torch_engine")):
+        if not module.name.endswith(("__main__", "local.transformers")):
             yield importlib.import_module(module.name)
 
 

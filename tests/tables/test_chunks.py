@@ -248,3 +248,14 @@ def test_an_object_or_a_list_is_the_same_text_in_json_lines_and_in_parquet(tmp_p
     first, second = (read_source(tmp_path / f"data.{kind}", Columns(text="text")) for kind in ("jsonl", "parquet"))
     assert [item.text for item in first.items] == [item.text for item in second.items]
     assert first.items[0].text == '{"title": "Ä", "words": [1, null]}'
+
+
+def test_a_public_set_is_a_stream_too(tmp_path: Path) -> None:
+    path = tmp_path / "politifact_fake.csv"
+    path.write_text("id,title\n" + "".join(f"{row},Title {row}\n" for row in range(6)), encoding="utf-8")
+    stream = open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5)
+    assert [chunk.gold for chunk in stream.chunks(4)] == [("fake",) * 4, ("fake",)]
+    assert (stream.rows, stream.check_ids()) == (5, 5)
+    before = stream.fingerprint()
+    path.write_text("id,title\n1,Another\n", encoding="utf-8")
+    assert open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5).fingerprint() != before

@@ -186,3 +186,12 @@ def test_a_file_that_is_read_is_not_written_even_with_replace(tmp_path: Path) ->
 def test_standard_output_is_never_in_the_way() -> None:
     OutputPolicy().check(Path(STDIO))
     assert OutputPolicy().make_way(Path(STDIO)) is None
+
+
+def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_path: Path) -> None:
+    table = pa.table({"=name": ["=1+1", "plain", None], "number": [-1.5, 2.0, None]})
+    path = tmp_path / "labels.csv"
+    write_table(path, table)
+    assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
+    write_table(path, table, TableStyle(spreadsheet_safe=True))
+    assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"

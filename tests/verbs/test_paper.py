@@ -297,24 +297,6 @@ def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, capsys
     assert str(made) not in text
 
 
-def test_a_card_has_a_header_that_yaml_reads(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "README.md"
-    assert main(["report", str(made), "--card", "-o", str(out)]) == 0
-    _, header, body = out.read_text(encoding="utf-8").split("---\n", 2)
-    about = pytest.importorskip("yaml").safe_load(header)
-    assert about["pretty_name"] == "data_1&2.csv"
-    assert about["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
-    assert "### Method" in body
-    assert "`pcs_decision` is `accept`" in body
-    out.write_text("# My project\n", encoding="utf-8")
-    assert main(["report", str(made), "--card", "-o", str(out)]) == 2
-    assert main(["report", str(made), "--card", "-o", str(out), "--replace"]) == 0
-    assert len(list(tmp_path.glob("README*.md"))) == 2
-    capsys.readouterr()
-    assert main(["report", str(made), "--card", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["file"] is None
-
-
 def test_a_summary_without_gold_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = labelled(tmp_path, ())
     assert main(["report", str(folder), "--md"]) == 0

@@ -34,9 +34,9 @@ class AnthropicModel(HttpModel):
     can_constrain = False  # the prompt asks for the form of the answer
     can_grade = False  # the API has no log-probabilities
 
-    def __init__(self, place: CallSite) -> None:
-        super().__init__(place, f"{place.url}/v1/messages", {"anthropic-version": VERSION, "x-api-key": place.secret})
-        self._takes_temperature = TAKES_TEMPERATURE.match(place.model) is not None
+    def __init__(self, site: CallSite) -> None:
+        super().__init__(site, f"{site.url}/v1/messages", {"anthropic-version": VERSION, "x-api-key": site.secret})
+        self._takes_temperature = TAKES_TEMPERATURE.match(site.model) is not None
         self.thinking_tokens = 0 if self._takes_temperature else THINKING_TOKENS
 
     async def ask(self, request: Request) -> Reply:
@@ -80,10 +80,10 @@ class AnthropicModel(HttpModel):
             raise unreadable(self._place, answer.body) from None
 
 
-def _usage(given: object) -> Usage:
-    usage = usage_of(given, "input_tokens", "output_tokens")
+def _usage(reported: object) -> Usage:
+    usage = usage_of(reported, "input_tokens", "output_tokens")
     # Anthropic counts tokens that went through its prompt cache separately.
-    cached = usage_of(given, "cache_creation_input_tokens", "cache_read_input_tokens")
+    cached = usage_of(reported, "cache_creation_input_tokens", "cache_read_input_tokens")
     if usage.input_tokens is None:
         return usage
     return replace(usage, input_tokens=usage.input_tokens + (cached.input_tokens or 0) + (cached.output_tokens or 0))
@@ -92,5 +92,5 @@ def _usage(given: object) -> Usage:
 @opens("anthropic")
 def open_anthropic(model: str, environment: Mapping[str, str]) -> AnthropicModel:
     """Return a Claude model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
-    place = call_site(ANTHROPIC, model, environment)
-    return AnthropicModel(replace(place, url=place.url.removesuffix("/v1")))
+    site = call_site(ANTHROPIC, model, environment)
+    return AnthropicModel(replace(site, url=site.url.removesuffix("/v1")))

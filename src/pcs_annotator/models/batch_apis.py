@@ -100,8 +100,8 @@ class BatchApi:
 
     most_lines = 50_000  # maximum number of requests in a batch
 
-    def __init__(self, model: Translator, client: Client, place: CallSite, endpoint: str = "") -> None:
-        self._model, self._client, self._place, self._endpoint = model, client, place, endpoint
+    def __init__(self, model: Translator, client: Client, site: CallSite, endpoint: str = "") -> None:
+        self._model, self._client, self._place, self._endpoint = model, client, site, endpoint
         chat, _, self._query = client.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         # addresses of all batches, of one, and of results; `{}` stands for its name
@@ -161,29 +161,29 @@ class BatchApi:
         for name in state.files:
             async for line in self._client.lines(self._results_url.format(name), self._refusal):
                 try:
-                    found = self._result(orjson.loads(line))
+                    result = self._result(orjson.loads(line))
                 except UNREADABLE:
                     continue
-                yield found
+                yield result
 
     def _is_lost(self, lost: LostBatch, batch: Mapping[str, Any]) -> bool:
         return batch.get("input_file_id") == lost.uploaded
 
-    def _state(self, told: Mapping[str, Any]) -> BatchState:
-        end = _ENDS.get(str(told.get("status")).lower())
+    def _state(self, report: Mapping[str, Any]) -> BatchState:
+        end = _ENDS.get(str(report.get("status")).lower())
         # a batch without answers has no file of answers, and one without errors no file of errors
-        files = [told.get(name) for name in ("output_file_id", "error_file_id")]
-        trouble = _batch_trouble(told) if end == "failed" else ""
+        files = [report.get(name) for name in ("output_file_id", "error_file_id")]
+        trouble = _batch_trouble(report) if end == "failed" else ""
         return BatchState(
             end,
-            _finished(told),
+            _finished(report),
             tuple(str(name) for name in files if name),
             self._place.scrub(trouble),
             over_quota=QUOTA.search(trouble) is not None,
         )
 
-    def _result(self, told: Mapping[str, Any]) -> BatchLine:
-        name, response, error = str(told["custom_id"]), told.get("response"), told.get("error")
+    def _result(self, report: Mapping[str, Any]) -> BatchLine:
+        name, response, error = str(report["custom_id"]), report.get("response"), report.get("error")
         if response:
             status = int(response.get("status_code") or 200)
             return BatchLine(name, _answered(status, response.get("body", response)))
@@ -212,10 +212,10 @@ class BatchApi:
         return failure(self._place, status, complaint, answer.headers)
 
     def _id(self, made: Mapping[str, Any]) -> str:
-        found = made.get("id")
-        if not isinstance(found, str) or not found:
+        identifier = made.get("id")
+        if not isinstance(identifier, str) or not identifier:
             raise unreadable(self._place, json.dumps(made).encode())
-        return found
+        return identifier
 
 
 class MessageBatches(BatchApi):
@@ -223,9 +223,9 @@ class MessageBatches(BatchApi):
 
     most_lines = 10_000
 
-    def __init__(self, model: Translator, client: Client, place: CallSite) -> None:
-        super().__init__(model, client, place)
-        self._home = f"{place.url}/v1/messages/batches"
+    def __init__(self, model: Translator, client: Client, site: CallSite) -> None:
+        super().__init__(model, client, site)
+        self._home = f"{site.url}/v1/messages/batches"
         self._list_url = f"{self._home}?limit=100"
         self._batch_url, self._results_url = f"{self._home}/{{}}", f"{self._home}/{{}}/results"
 
@@ -248,18 +248,18 @@ class MessageBatches(BatchApi):
         fits = sum(batch["request_counts"].values()) == lost.requests and created >= lost.since - CLOCKS_APART
         return fits and batch["id"] not in lost.others
 
-    def _state(self, told: Mapping[str, Any]) -> BatchState:
-        counts = told.get("request_counts") or {}
+    def _state(self, report: Mapping[str, Any]) -> BatchState:
+        counts = report.get("request_counts") or {}
         finished = sum(count for name, count in counts.items() if name != "processing")
-        if told.get("processing_status") != "ended":
+        if report.get("processing_status") != "ended":
             return BatchState(None, finished)
-        if not told.get("results_url"):  # results are kept for some weeks
+        if not report.get("results_url"):  # results are kept for some weeks
             return BatchState("gone", finished, trouble="its results are no longer there")
         end: End = "cancelled" if counts.get("canceled") else "expired" if counts.get("expired") else "done"
-        return BatchState(end, finished, (str(told["id"]),))
+        return BatchState(end, finished, (str(report["id"]),))
 
-    def _result(self, told: Mapping[str, Any]) -> BatchLine:
-        name, result = str(told["custom_id"]), told["result"]
+    def _result(self, report: Mapping[str, Any]) -> BatchLine:
+        name, result = str(report["custom_id"]), report["result"]
         if result["type"] == "succeeded":
             return BatchLine(name, _answered(200, result["message"]))
         if result["type"] != "errored":
@@ -272,16 +272,18 @@ def _answered(status: int, body: object) -> HttpReply:
     return HttpReply(status, orjson.dumps(body), {}, 0.0)
 
 
-def _batch_trouble(told: Mapping[str, Any]) -> str:
+def _batch_trouble(report: Mapping[str, Any]) -> str:
     """Return why a batch failed as a whole."""
-    errors = told.get("errors") or told.get("error") or ()
+    errors = report.get("errors") or report.get("error") or ()
     listed = (errors.get("data") or [errors]) if isinstance(errors, dict) else errors
     if isinstance(listed, str):
         return listed
-    parts = [f"{one.get('code') or ''} {one.get('message') or ''}".strip() for one in listed if isinstance(one, dict)]
+    parts = [
+        f"{error.get('code') or ''} {error.get('message') or ''}".strip() for error in listed if isinstance(error, dict)
+    ]
     return "; ".join(dict.fromkeys(part for part in parts if part)) or "no reason was given"
 
 
-def _finished(told: Mapping[str, Any]) -> int:
-    counts = told.get("request_counts") or {}
+def _finished(report: Mapping[str, Any]) -> int:
+    counts = report.get("request_counts") or {}
     return sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))

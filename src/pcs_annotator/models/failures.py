@@ -101,67 +101,67 @@ def _complaint(data: Any) -> Complaint:
     return Complaint(str(message), code, str(error.get("param") or ""))
 
 
-def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
+def failure(site: CallSite, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
     """Return the error for an HTTP status that is not 200."""
-    said = place.scrub(complaint.message)
+    message = site.scrub(complaint.message)
     words = complaint.words
     if status == 429:
         if NO_MONEY.search(words):
-            return errors.AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
-        wait, told = parse_retry_after(headers), TRY_AGAIN.search(complaint.message)
-        wait = parse_duration(told[1]) if wait is None and told else wait
-        return errors.RateLimited(f"{place.name}: too many requests (429): {said}", wait)
+            return errors.AccessDenied(f"{site.name}: the account has no credit left: add some ({message})")
+        wait, hint = parse_retry_after(headers), TRY_AGAIN.search(complaint.message)
+        wait = parse_duration(hint[1]) if wait is None and hint else wait
+        return errors.RateLimited(f"{site.name}: too many requests (429): {message}", wait)
     if status in (408, 409, 425) or status >= 500:
-        return ServerTrouble(f"{place.name}: the server at {place.url} failed ({status}): {said}")
+        return ServerTrouble(f"{site.name}: the server at {site.url} failed ({status}): {message}")
     if status == 413 or TOO_LONG.search(words):
-        return errors.Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
+        return errors.Unanswerable(f"{site.name}: the text is too long for the model ({status}): {message}")
     if status != 401 and FILTERED.search(words):
-        return errors.Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
+        return errors.Unanswerable(f"{site.name}: the content filter refused the text ({status}): {message}")
     refusal = errors.BadRequest if status in (400, 422) and not HOPELESS.search(words) else errors.AccessDenied
-    return refusal(_refusal(place, status, words, said))
+    return refusal(_refusal(site, status, words, message))
 
 
-def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
-    start, heard = f"{place.name}: {place.url}", f"The server's message: {said}"
+def _refusal(site: CallSite, status: int, words: str, message: str) -> str:
+    start, heard = f"{site.name}: {site.url}", f"The server's message: {message}"
     if status == 404 or NO_MODEL.search(words):
         remedy = "check the spelling, and that your account may use it"
-        return f"{start} has no model {place.model!r} ({status}): {remedy}. {heard}"
+        return f"{start} has no model {site.model!r} ({status}): {remedy}. {heard}"
     if status in (401, 403):
-        return f"{start} refused access ({status}): check {place.key_variable or 'the key'}. {heard}"
+        return f"{start} refused access ({status}): check {site.key_variable or 'the key'}. {heard}"
     if 300 <= status < 400:
         return f"{start} redirects to another address ({status}): correct the base URL"
     return f"{start} refused the request ({status}); retrying cannot help. {heard}"
 
 
-def unreachable(place: CallSite, error: Exception, *, only_http: bool = False) -> ModelError:
+def unreachable(site: CallSite, error: Exception, *, only_http: bool = False) -> ModelError:
     """Return the error for a connection that failed; it is final if no safe one is possible."""
-    reason = place.scrub(f"{type(error).__name__}: {error}")
+    reason = site.scrub(f"{type(error).__name__}: {error}")
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
     if only_http or (isinstance(cause, ssl.SSLError) and cause.reason in NOT_TLS):
-        remedy = f"write http{place.url.removeprefix('https')}"
-        return errors.AccessDenied(f"{place.name}: {place.url} speaks http, not https: {remedy} ({reason})")
+        remedy = f"write http{site.url.removeprefix('https')}"
+        return errors.AccessDenied(f"{site.name}: {site.url} speaks http, not https: {remedy} ({reason})")
     if isinstance(error, TimeoutError):
-        return errors.TimedOut(f"{place.name}: no answer in time from {place.url}")
+        return errors.TimedOut(f"{site.name}: no answer in time from {site.url}")
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
-        return errors.TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
+        return errors.TooManyFiles(f"{site.name}: too many open files: no connection to {site.url} ({reason})")
     if isinstance(cause, ssl.SSLCertVerificationError):
         return errors.AccessDenied(
-            f"{place.name}: nothing was sent to {place.url}, whose certificate is not valid ({cause.verify_message}): "
+            f"{site.name}: nothing was sent to {site.url}, whose certificate is not valid ({cause.verify_message}): "
             "check the URL and the clock; if the authority is your own, set SSL_CERT_FILE to its certificate"
         )
     if isinstance(cause, socket.gaierror) and cause.errno in NO_SUCH_NAME:
-        host = urlsplit(place.url).hostname
-        return errors.UnknownHost(f"{place.name}: there is no host {host}: check the URL and the network ({reason})")
-    return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
+        host = urlsplit(site.url).hostname
+        return errors.UnknownHost(f"{site.name}: there is no host {host}: check the URL and the network ({reason})")
+    return ServerTrouble(f"{site.name}: no connection to {site.url}: check the URL and the network ({reason})")
 
 
-def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
+def unreadable(site: CallSite, raw: bytes) -> ServerTrouble:
     """Return the error for a reply that does not follow the protocol."""
     if HTML.match(raw):
-        return ServerTrouble(f"{place.name}: {place.url} sent an HTML page instead of JSON: check the base URL")
-    start = place.scrub(raw[:120].decode("utf-8", "replace"))
+        return ServerTrouble(f"{site.name}: {site.url} sent an HTML page instead of JSON: check the base URL")
+    start = site.scrub(raw[:120].decode("utf-8", "replace"))
     return ServerTrouble(
-        f"{place.name}: the answer from {place.url} cannot be read: {len(raw)} bytes, starting with {start!r}"
+        f"{site.name}: the answer from {site.url} cannot be read: {len(raw)} bytes, starting with {start!r}"
     )
 
 

@@ -48,9 +48,9 @@ class HttpReply(NamedTuple):
 class Client:
     """Sends the requests of one model over connections that all models of its host share."""
 
-    def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, site: CallSite, url: str, headers: Mapping[str, str]) -> None:
         self.url = url
-        self._place = place
+        self._place = site
         self._headers = headers
         # a form names its own content type
         self._form_headers = {name: value for name, value in headers.items() if name != "Content-Type"}
@@ -58,13 +58,13 @@ class Client:
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._noticed = False
 
-    async def post(self, payload: Mapping[str, object], read: Callable[[HttpReply], T]) -> T:
+    async def post(self, payload: Mapping[str, object], parse: Callable[[HttpReply], T]) -> T:
         """Post JSON once and return the response as read; a failing connection raises `ServerTrouble`.
 
         A reply is never larger in memory than 4 MB.
         """
         try:
-            return read(await self.send("POST", self.url, payload=payload))
+            return parse(await self.send("POST", self.url, payload=payload))
         except ModelError as error:
             # otherwise, as long as the error is kept, its traceback keeps the reply in memory
             raise error.with_traceback(None) from None
@@ -150,8 +150,8 @@ class Client:
         if same_model(self._place.model, named):
             return
         self._noticed = True
-        said = f"the server answers as {self._place.scrub(named)!r}, not as the model that was asked"
-        warn_user(f"{self._place.name}: {said}: check which model it runs")
+        problem = f"the server answers as {self._place.scrub(named)!r}, not as the model that was asked"
+        warn_user(f"{self._place.name}: {problem}: check which model it runs")
 
     async def close(self) -> None:
         """Release the connections; the last client closes them. Posting again opens new ones."""

@@ -73,8 +73,8 @@ class LangChainModel(ObjectModel):
         if status is not None:
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             return failure(self._place, status, complaint, headers)
-        said = self._place.scrub(str(error))
-        return ServerTrouble(f"{self.name}: {type(error).__name__}: {said}")
+        message = self._place.scrub(str(error))
+        return ServerTrouble(f"{self.name}: {type(error).__name__}: {message}")
 
 
 @opens("langchain")
@@ -89,8 +89,8 @@ def open_langchain(model: str, environment: Mapping[str, str]) -> ChatModel:
     except ImportError as error:
         raise MissingPackage(f"langchain:{model}: {error}") from None
     except Exception as error:  # each integration raises its own error for a missing key
-        said = CallSite(name="langchain", model=model, url="").scrub(str(error))
-        raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
+        message = CallSite(name="langchain", model=model, url="").scrub(str(error))
+        raise ConfigError(f"LangChain cannot open {model!r}: {message}") from None
 
 
 def _refuse_keys(model: Any, name: str) -> None:

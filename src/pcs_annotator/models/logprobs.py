@@ -46,22 +46,22 @@ def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, 
     `top_logprobs`, as in the older protocol that Together and llama-cpp-python use. `text` is the reply's, as it was
     sent.
     """
-    given = choice.get("logprobs")
-    if not given:
+    sent = choice.get("logprobs")
+    if not sent:
         return None
     try:
-        entries = given.get("content")
-        if entries is None and "tokens" in given:
-            entries = _entries(given, choice)
+        entries = sent.get("content")
+        if entries is None and "tokens" in sent:
+            entries = _entries(sent, choice)
         return _answer(entries, text) if entries else None
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return UNKNOWN_FORM
 
 
-def _entries(given: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _entries(logprobs: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the tokens of the older protocol in the form of the newer one."""
-    tokens, logs = given["tokens"], given["token_logprobs"]
-    tops = given.get("top_logprobs") or choice.get("top_logprobs") or [{}] * len(tokens)
+    tokens, logs = logprobs["tokens"], logprobs["token_logprobs"]
+    tops = logprobs.get("top_logprobs") or choice.get("top_logprobs") or [{}] * len(tokens)
     return [
         {
             "token": token,
@@ -74,35 +74,39 @@ def _entries(given: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[s
 
 def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosition, ...] | str:
     pieces = [entry["token"] for entry in entries]
-    said, wanted = "".join(pieces), text.strip()
-    if not _plain(said):
+    tokens_text, wanted = "".join(pieces), text.strip()
+    if not _plain(tokens_text):
         pieces = [_token(entry) for entry in entries]
-        said = "".join(pieces)
-        raw = said.encode("utf-8", "surrogateescape")
-        if raw.decode("utf-8", "surrogateescape") != said:
+        tokens_text = "".join(pieces)
+        raw = tokens_text.encode("utf-8", "surrogateescape")
+        if raw.decode("utf-8", "surrogateescape") != tokens_text:
             # two tokens share a character: one sign per byte, so that places fit again
             pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
-            said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
-    if wanted not in said or len(said) > LONGEST_ANSWER:
+            tokens_text, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
+    if wanted not in tokens_text or len(tokens_text) > LONGEST_ANSWER:
         return OTHER_TEXT
     ends = list(accumulate(map(len, pieces)))
-    found: list[TokenPosition] = []
-    for heading, (start, end) in _regions(said, wanted).items():
-        found += [TokenPosition(heading, ())] if heading else []
+    positions: list[TokenPosition] = []
+    for heading, (start, end) in _regions(tokens_text, wanted).items():
+        positions += [TokenPosition(heading, ())] if heading else []
         first = min(bisect_right(ends, start), len(ends) - 1)
         for number in range(first, min(first + MOST_POSITIONS, len(ends))):
-            place = ends[number] - len(pieces[number])
-            if place > end:
+            start_of_token = ends[number] - len(pieces[number])
+            if start_of_token > end:
                 break
-            found.append(_position(entries[number], closing=place == end))
-    return tuple(found)
+            positions.append(_position(entries[number], closing=start_of_token == end))
+    return tuple(positions)
 
 
 def part_of(logprobs: tuple[TokenPosition, ...] | str | None, name: str) -> tuple[TokenPosition, ...] | str | None:
     """Return the tokens of the answer to one of several questions; a text says why there are none."""
     if not isinstance(logprobs, tuple):
         return logprobs
-    headings = [place for place, one in enumerate(logprobs) if not one.alternatives and _HEADING.fullmatch(one.token)]
+    headings = [
+        index
+        for index, heading in enumerate(logprobs)
+        if not heading.alternatives and _HEADING.fullmatch(heading.token)
+    ]
     for start, end in pairwise([*headings, len(logprobs)]):
         if logprobs[start].token == f"<{name.casefold()}>":
             return logprobs[start + 1 : end]
@@ -110,31 +114,33 @@ def part_of(logprobs: tuple[TokenPosition, ...] | str | None, name: str) -> tupl
 
 
 @lru_cache(maxsize=1024)
-def _regions(said: str, wanted: str) -> dict[str, tuple[int, int]]:
+def _regions(tokens_text: str, wanted: str) -> dict[str, tuple[int, int]]:
     """Return where each answer starts and ends, by its heading; a single one has none, and may be the whole text."""
-    tag = said.rfind(_TAG)
+    tag = tokens_text.rfind(_TAG)
     if tag >= 0:
-        return {"": _until(said, tag + len(_TAG), _BRACKET)}
+        return {"": _until(tokens_text, tag + len(_TAG), _BRACKET)}
     start = -1
-    for found in _OPENING.finditer(said):
-        start = found.end()
+    for opening in _OPENING.finditer(tokens_text):
+        start = opening.end()
     if start >= 0:
-        return {"": _until(said, start, _CLOSING)}
+        return {"": _until(tokens_text, start, _CLOSING)}
     # reasoning may come before the text, and the name of a control token after it
-    opened = said.lstrip()
-    start = len(said) - len(opened) if opened.startswith(wanted) else said.rindex(wanted)
+    opened = tokens_text.lstrip()
+    start = len(tokens_text) - len(opened) if opened.startswith(wanted) else tokens_text.rindex(wanted)
     end, thought = start + len(wanted), max((last for _, last in thinking_spans(wanted)), default=0)
-    headings = _HEADING.finditer(said, start + thought, end)
+    headings = _HEADING.finditer(tokens_text, start + thought, end)
     several = {
-        f"<{(one[1] or one[2]).casefold()}>": _until(said, one.end(), _BRACKET if one[1] else _CLOSING)
-        for one in headings
+        f"<{(heading[1] or heading[2]).casefold()}>": _until(
+            tokens_text, heading.end(), _BRACKET if heading[1] else _CLOSING
+        )
+        for heading in headings
     }
     return several or {"": (start, end)}
 
 
-def _until(said: str, start: int, closing: re.Pattern[str]) -> tuple[int, int]:
-    found = closing.search(said, start + (closing is _CLOSING))  # JSON starts with a quotation mark
-    return start, found.start() if found else len(said)
+def _until(tokens_text: str, start: int, closing: re.Pattern[str]) -> tuple[int, int]:
+    end = closing.search(tokens_text, start + (closing is _CLOSING))  # JSON starts with a quotation mark
+    return start, end.start() if end else len(tokens_text)
 
 
 def _position(entry: Mapping[str, Any], *, closing: bool) -> TokenPosition:

@@ -39,13 +39,13 @@ FEW_LOGPROBS = 5
 class HttpModel:
     """A model behind a server: `provider:model`, or `http://host/v1#model` for a server given by its URL."""
 
-    def __init__(self, place: CallSite, url: str, headers: Mapping[str, str]) -> None:
-        self.name = place.name
-        self.context_tokens = context_of(place.name)
-        self._place = place
+    def __init__(self, site: CallSite, url: str, headers: Mapping[str, str]) -> None:
+        self.name = site.name
+        self.context_tokens = context_of(site.name)
+        self._place = site
         # Answers are short: compression would cost more time than it saves.
         usual = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        self._client = Client(place, url, {**usual, **headers})
+        self._client = Client(site, url, {**usual, **headers})
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -58,18 +58,18 @@ class HttpModel:
 class WireModel(HttpModel):
     """A model behind a server that speaks the OpenAI chat protocol."""
 
-    def __init__(self, host: Host, place: CallSite, url: str) -> None:
-        key = f"Bearer {place.secret}" if host.auth == "Authorization" else place.secret
-        super().__init__(place, url, {host.auth: key} if place.secret else {})
+    def __init__(self, host: Host, site: CallSite, url: str) -> None:
+        key = f"Bearer {site.secret}" if host.auth == "Authorization" else site.secret
+        super().__init__(site, url, {host.auth: key} if site.secret else {})
         self._host = host
-        self._structure = host.structure if re.match(host.structured_models, place.model) else "none"
+        self._structure = host.structure if re.match(host.structured_models, site.model) else "none"
         self.can_constrain = self._structure != "none"
-        self._reasons = re.match(host.reasoning_models, place.model) is not None
+        self._reasons = re.match(host.reasoning_models, site.model) is not None
         self._top_logprobs = 0 if self._reasons else host.top_logprobs
         # whether only an answer tells if log-probabilities come: another server may stand at the provider's address
-        self.may_not_grade = host.logprobs_vary or place.url != host.base_url
+        self.may_not_grade = host.logprobs_vary or site.url != host.base_url
         # added to the limit of every request; 0 until a reply shows thinking
-        self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
+        self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(site.model)
         self._left_out: set[str] = {"temperature"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
 
@@ -218,8 +218,8 @@ class WireModel(HttpModel):
             self._top_logprobs = FEW_LOGPROBS
             return True
         self._top_logprobs = 0
-        said = self._place.scrub(complaint.message)
-        warn_user(f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {said}")
+        message = self._place.scrub(complaint.message)
+        warn_user(f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {message}")
         return True
 
 
@@ -242,16 +242,16 @@ def _text_of(message: Mapping[str, Any]) -> str:
     return refusal if not text and isinstance(refusal, str) else text
 
 
-def usage_of(given: object, sent: str, received: str) -> Usage:
+def usage_of(reported: object, sent: str, received: str) -> Usage:
     """Return the tokens in a reply's usage, whatever its shape."""
-    if not isinstance(given, Mapping):
+    if not isinstance(reported, Mapping):
         return Usage()
-    return Usage(input_tokens=given.get(sent), output_tokens=given.get(received))
+    return Usage(input_tokens=reported.get(sent), output_tokens=reported.get(received))
 
 
-def finish_of(reason: object, known: Mapping[object, Finish]) -> Finish:
+def finish_of(reason: object, finishes: Mapping[object, Finish]) -> Finish:
     """Return why an answer ended, whatever the server sends as its reason."""
-    return known.get(reason, "other") if isinstance(reason, str | None) else "other"
+    return finishes.get(reason, "other") if isinstance(reason, str | None) else "other"
 
 
 def join_parts(content: object) -> str:
@@ -264,8 +264,8 @@ def join_parts(content: object) -> str:
 
 def open_at_host(host: Host, model: str, environment: Mapping[str, str]) -> WireModel:
     """Return a model of a host; a missing key or address raises `ConfigError`."""
-    place = call_site(host, model, environment)
-    return WireModel(host, place, chat_url(host, place.url, model, environment))
+    site = call_site(host, model, environment)
+    return WireModel(host, site, chat_url(host, site.url, model, environment))
 
 
 def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:

@@ -39,13 +39,13 @@ Line = tuple[str, b.Words]
 def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
     counts, learned, folder = result.counts, result.learned, result.folder
-    found, to_label = findings(result.facts), result.to_label
+    details, to_label = findings(result.facts), result.to_label
     return b.Answer(
         [
             labelled(counts),
             quality(learned, counts),
             usable(learned.model, counts),
-            *look_at([*unanswered(result.tally.failed), *found, *notes]),
+            *look_at([*unanswered(result.tally.failed), *details, *notes]),
             cost(result.tally.calls, result.tally.from_ledger, result.bills),
             ("labels", f"{folder.labels} (column {LABEL})"),
             ("report", str(folder.report)),
@@ -62,8 +62,8 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
 def findings(facts: Facts) -> list[str]:
     """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
     certificate = facts.learned.model.certificate
-    said = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
-    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in said]
+    shown_elsewhere = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
+    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in shown_elsewhere]
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:
@@ -89,11 +89,11 @@ def labelled(counts: Counts) -> Line:
     ]
     if rest := most[shown:]:
         named.append(f"{count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')}")
-    said = [f"{counted(counts.rows, 'row')}: {', '.join(named) or 'none has a label'}"]
+    sentences = [f"{counted(counts.rows, 'row')}: {', '.join(named) or 'none has a label'}"]
     for rows, why in ((counts.unanswered, "no usable answer"), (counts.empty, "the text is empty")):
         if rows:
-            said.append(f"{counted(rows, 'row has', 'rows have')} no label ({why})")
-    return "labelled", "; ".join(said)
+            sentences.append(f"{counted(rows, 'row has', 'rows have')} no label ({why})")
+    return "labelled", "; ".join(sentences)
 
 
 def quality(learned: Learned, counts: Counts) -> Line:
@@ -105,9 +105,9 @@ def quality(learned: Learned, counts: Counts) -> Line:
         return "quality", "unknown: no row has a label"
     if not learned.figures:
         return "quality", f"unknown: {learned.no_figures.rstrip('.') or 'there are too few gold rows'}"
-    found = learned.figures[0].accuracy
-    ends, rows = percent_interval(found.interval), counted(found.n, "gold row")
-    return "quality", f"{percent(found.value, 1)} of labels are right ({ends}; {rows})"
+    accuracy = learned.figures[0].accuracy
+    ends, rows = percent_interval(accuracy.interval), counted(accuracy.n, "gold row")
+    return "quality", f"{percent(accuracy.value, 1)} of labels are right ({ends}; {rows})"
 
 
 def usable(model: Model, counts: Counts) -> Line:
@@ -136,21 +136,23 @@ def leaves_and_parents(model: Model, counts: Counts) -> str:
     return f"; {counted(leaves, 'row has', 'rows have')} a leaf, {count(parents)} only a parent"
 
 
-def look_at(found: Sequence[str]) -> Iterator[Line]:
+def look_at(details: Sequence[str]) -> Iterator[Line]:
     """Yield what is or may be wrong, the most important first; the rest is counted."""
-    said = [*dict.fromkeys(found)]
-    for place, one in enumerate(said[:FINDINGS_SHOWN]):
-        yield "" if place else "look at", b.Styled(clipped(one, LONGEST_FINDING), "caution")
-    if said[FINDINGS_SHOWN:]:
-        yield "", b.Styled(f"and {counted(len(said) - FINDINGS_SHOWN, 'more finding')}: see --details", "quiet")
+    sentences = [*dict.fromkeys(details)]
+    for index, finding in enumerate(sentences[:FINDINGS_SHOWN]):
+        yield "" if index else "look at", b.Styled(clipped(finding, LONGEST_FINDING), "caution")
+    if sentences[FINDINGS_SHOWN:]:
+        yield "", b.Styled(f"and {counted(len(sentences) - FINDINGS_SHOWN, 'more finding')}: see --details", "quiet")
 
 
-def cost(calls: int, known: int, bills: Sequence[Bill]) -> Line:
+def cost(calls: int, reused_answers: int, bills: Sequence[Bill]) -> Line:
     """Return the calls of a command, and what its folder has cost so far."""
-    reused = f", {counted(known, 'answer')} from the ledger" if known else ""
+    reused = f", {counted(reused_answers, 'answer')} from the ledger" if reused_answers else ""
     cost = total_cost([bill.usd for bill in bills])
     spent = f"; {cost}{'' if cost == PRICE_UNKNOWN else ' so far'}" if bills else ""
-    made = calls or (0 if known else sum(bill.calls for bill in bills))  # of the folder, if nothing was asked now
+    made = calls or (
+        0 if reused_answers else sum(bill.calls for bill in bills)
+    )  # of the folder, if nothing was asked now
     return "cost", f"{counted(made, 'call')}{reused}{spent}"
 
 

@@ -236,18 +236,18 @@ def not_known(why: str, title: str = "Not known yet.") -> Group:
 
 def section(name: str, title: str, *blocks: Block, menu: str = "") -> Section:
     """Return a section; blocks that are None are left out."""
-    return Section(name, title, [one for one in blocks if one is not None], menu)
+    return Section(name, title, [block for block in blocks if block is not None], menu)
 
 
-def results(found: ResultTable) -> list[Block]:
+def results(result: ResultTable) -> list[Block]:
     """Return a table of results with its title, its summary and its notes."""
     columns = [
-        Column(title, "number" if _numeric(found, at) else "", digits=found.digits.get(title, 2))
-        for at, title in enumerate(found.columns)
+        Column(title, "number" if _numeric(result, at) else "", digits=result.digits.get(title, 2))
+        for at, title in enumerate(result.columns)
     ]
-    summary = [text(f"{title}: ", strong(value)) for title, value in found.summary]
-    table = Table(columns=columns, rows=found.rows, best=found.best)
-    return [Paragraph(found.title, "title"), table, *summary, *map(note, found.notes)]
+    summary = [text(f"{title}: ", strong(value)) for title, value in result.summary]
+    table = Table(columns=columns, rows=result.rows, best=result.best)
+    return [Paragraph(result.title, "title"), table, *summary, *map(note, result.notes)]
 
 
 def _numeric(table: ResultTable, column: int) -> bool:
@@ -309,7 +309,9 @@ _SIMPLER: Mapping[type, Callable[[Any], Iterable[Block]]] = {
     Folded: _with_heading,
     ResultTable: results,
     KeyValues: lambda block: [Bullets([_pair(*pair) for pair in block.pairs])],
-    KeyFigures: lambda block: [Bullets([(strong(one.value), f" {one.title}, {one.detail}") for one in block.figures])],
+    KeyFigures: lambda block: [
+        Bullets([(strong(figure.value), f" {figure.title}, {figure.detail}") for figure in block.figures])
+    ],
     Shares: lambda block: [Paragraph(_parts(block))],
     Stamp: lambda block: [Paragraph(block.words, block.kind)],
     Plot: lambda plot: [Paragraph(plot.description, "note")],

@@ -13,7 +13,7 @@ MOST_CHANGES = 6
 
 def marked(before: str, after: str, room: int) -> Markup:
     """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
-    return joined(*(one if isinstance(one, str) else tag(*one) for one in changes(before, after, room)))
+    return joined(*(part if isinstance(part, str) else tag(*part) for part in changes(before, after, room)))
 
 
 def changes(before: str, after: str, room: int) -> list[str | tuple[str, str]]:
@@ -22,14 +22,14 @@ def changes(before: str, after: str, room: int) -> list[str | tuple[str, str]]:
     context = min(CONTEXT, room // 2)
     shown: list[str | tuple[str, str]] = []
     at = 0
-    for place, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
+    for index, edit in enumerate(edits if whole else edits[:MOST_CHANGES]):
         same = before[at : edit.start]
-        shown.append(same if whole else _middle(same, context, from_start=not place))
+        shown.append(same if whole else _middle(same, context, from_start=not index))
         longest = LONGEST_COMPARED if whole else max(room // 3, context)
-        shown += [(name, clipped(one, longest)) for name, one in (("del", edit.before), ("ins", edit.after)) if one]
+        shown += [(name, clipped(part, longest)) for name, part in (("del", edit.before), ("ins", edit.after)) if part]
         at = edit.start + len(edit.before)
     rest = " …" if len(edits) > MOST_CHANGES else clipped(before[at:], context)
-    return [one for one in [*shown, before[at:] if whole else rest] if one]
+    return [part for part in [*shown, before[at:] if whole else rest] if part]
 
 
 def clipped(text: str, room: int) -> str:
@@ -60,9 +60,9 @@ def _edits(before: str, after: str) -> tuple[Edit, ...]:
     return tuple(edit._replace(start=edit.start + head) for edit in edits_between(old, new))
 
 
-def _shared(one: str, other: str) -> int:
+def _shared(first: str, other: str) -> int:
     """Return how many characters two texts have in common at their beginnings."""
-    return len([*takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False))])
+    return len([*takewhile(lambda both: both[0] == both[1], zip(first, other, strict=False))])
 
 
 def _inside_word(text: str, at: int) -> bool:

@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
@@ -42,19 +43,22 @@ def _flips(facts: Facts) -> Iterator[Flag]:
     if certificate is not None and certificate.holds:
         return
     often: defaultdict[str, list[FlipMatrix]] = defaultdict(list)
-    for one in flip_matrices(facts.votes):
-        if one.flips.pairs and exact_interval(one.flips.changed, one.flips.pairs).low > MANY_FLIPS:
-            often[one.annotator].append(one)
-    said = []
-    for model, found in often.items():
-        worst = max(found, key=lambda one: one.flips.changed / one.flips.pairs)
+    for matrix in flip_matrices(facts.votes):
+        if matrix.flips.pairs and exact_interval(matrix.flips.changed, matrix.flips.pairs).low > MANY_FLIPS:
+            often[matrix.annotator].append(matrix)
+    sentences = []
+    for model, matrices in often.items():
+        worst = max(matrices, key=lambda times: times.flips.changed / times.flips.pairs)
         pairs, changed = worst.flips
-        more = f" (as well as under {len(found) - 1} more)" if len(found) > 1 else ""
-        said.append(f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}")
-    if said:
+        more = f" (as well as under {len(matrices) - 1} more)" if len(matrices) > 1 else ""
+        sentences.append(
+            f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}"
+        )
+    if sentences:
         detail = (
-            f"{'; '.join(said)}: these labels depend on how the question is put; say in the instruction how labels "
-            "differ, use a better model, or leave out a relation that changes what the text means (pcs relations try)"
+            f"{'; '.join(sentences)}: these labels depend on how the question is put; say in the instruction how "
+            "labels differ, use a better model, or leave out a relation that changes what the text means (pcs "
+            "relations try)"
         )
         yield Flag("label flips", detail)
 
@@ -70,13 +74,13 @@ def _disagreeing(facts: Facts) -> Iterator[Flag]:
     same = both & (codes[:, :, None] == codes[:, None, :])
     total = np.stack([same.sum(axis=(1, 2)), both.sum(axis=(1, 2))])
     useless = [flag.detail for flag in facts.learned.model.weights.diagnostics.flags if "annotator" in flag.kind]
-    for place, name in enumerate(votes.annotators):
-        mine = np.stack([same[:, place].sum(axis=1), both[:, place].sum(axis=1)]).astype(float)
+    for index, name in enumerate(votes.annotators):
+        mine = np.stack([same[:, index].sum(axis=1), both[:, index].sum(axis=1)]).astype(float)
         rest = total - 2 * mine
-        known = (mine[1] > 0) & (rest[1] > 0)
-        if known.sum() < 2 or any(detail.startswith(f"{name} ") for detail in useless):
+        comparable = (mine[1] > 0) & (rest[1] > 0)
+        if comparable.sum() < 2 or any(detail.startswith(f"{name} ") for detail in useless):
             continue
-        alone, together = (counts[0, known] / counts[1, known] for counts in (mine, rest))
+        alone, together = (counts[0, comparable] / counts[1, comparable] for counts in (mine, rest))
         gap = together - alone
         if gap.mean() < FAR_BELOW + 2 * gap.std(ddof=1) / np.sqrt(len(gap)):
             continue
@@ -99,8 +103,8 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
     votes = facts.votes
     if votes.silent.all():  # then the models are to blame, not the relations
         return
-    for place, name in enumerate(votes.relations):
-        cells = votes.codes[:, :, place]
+    for index, name in enumerate(votes.relations):
+        cells = votes.codes[:, :, index]
         voted = (cells >= 0).any(axis=(1, 2))
         explained = facts.texts is not None and facts.language_limits.get(name, 0) > MOST * (~voted).sum()
         if name == ORIGINAL or voted.sum() >= FEW_VOTES * len(votes) or explained:
@@ -115,9 +119,9 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
 def _ends(rewrites: Sequence[VariantCount], relation: str) -> tuple[Counter[str], Counter[str]]:
     """Return why a relation did not apply, and why its rewrites were rejected, each with how often."""
     ends = {"not_applicable": Counter[str](), "rejected": Counter[str]()}
-    for one in rewrites:
-        if one.relation == relation and one.status in ends:
-            ends[one.status][one.reason] += one.times
+    for rewrite in rewrites:
+        if rewrite.relation == relation and rewrite.status in ends:
+            ends[rewrite.status][rewrite.reason] += rewrite.times
     return ends["not_applicable"], ends["rejected"]
 
 
@@ -155,8 +159,8 @@ def _commonest(reasons: Counter[str]) -> str:
 
 
 def _unreadable(facts: Facts) -> Iterator[Flag]:
-    for place, name in enumerate(facts.votes.annotators):
-        codes = facts.votes.codes[:, place]
+    for index, name in enumerate(facts.votes.annotators):
+        codes = facts.votes.codes[:, index]
         asked, silent = int((codes != NOT_ASKED).sum()), int((codes == ABSTAINED).sum())
         if LEAST_UNREADABLE <= silent < asked and silent >= MANY_UNREADABLE * asked:
             detail = (
@@ -232,19 +236,19 @@ def _chance(facts: Facts) -> Iterator[Flag]:
 
 def _one_label(facts: Facts) -> Iterator[Flag]:
     """Yield that one label for all rows would be right as often, unless held-out labels are clearly better."""
-    found = facts.learned.against_gold
-    if found is None or not found.by_label:
+    against_gold = facts.learned.against_gold
+    if against_gold is None or not against_gold.by_label:
         return
-    gold, right = found.table.sum(axis=0), int(np.trace(found.table))
+    gold, right = against_gold.table.sum(axis=0), int(np.trace(against_gold.table))
     top = int(gold.argmax())
-    both = int(found.table[top, top])
+    both = int(against_gold.table[top, top])
     only_ours, only_theirs = right - both, int(gold[top]) - both
     if only_ours > only_theirs and mcnemar(only_ours, only_theirs) < SHOWN:
         return
     better = "not clearly better" if only_ours > only_theirs else "no better"
     what = (
-        f"the labels are {better} than always giving {found.labels[top]!r}: {percent(right / found.n)} of "
-        f"{found.n:,} held-out gold rows are right, against {percent(gold[top] / found.n)}"
+        f"the labels are {better} than always giving {against_gold.labels[top]!r}: {percent(right / against_gold.n)} "
+        f"of {against_gold.n:,} held-out gold rows are right, against {percent(gold[top] / against_gold.n)}"
     )
     remedy = "say in the instruction how labels differ, compare models with pcs compare, or label more rows"
     yield Flag("no better than one label", f"{what}; {remedy}")
@@ -273,16 +277,18 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:
     """Yield the labels whose share is far from that among gold, beyond what samples of this size show by chance."""
-    labels, gold, given = facts.votes.labels, facts.random_gold_codes, facts.label_counts
-    rows = given.total()
+    labels, gold, label_counts = facts.votes.labels, facts.random_gold_codes, facts.label_counts
+    rows = label_counts.total()
     if not rows or not len(gold):
         return
     expected = np.bincount(gold, minlength=len(labels))
     often, rarely = [], []
     for code, label in enumerate(labels):
-        share, usual = given[label] / rows, expected[code] / len(gold)
-        usually, here = (np.array([one, n - one]) for one, n in ((expected[code], len(gold)), (given[label], rows)))
-        if not given[label] or homogeneity(usually, here) >= MAX_P_VALUE / len(labels):
+        share, usual = label_counts[label] / rows, expected[code] / len(gold)
+        usually, here = (
+            np.array([times, n - times]) for times, n in ((expected[code], len(gold)), (label_counts[label], rows))
+        )
+        if not label_counts[label] or homogeneity(usually, here) >= MAX_P_VALUE / len(labels):
             continue
         detail = (
             f"{label!r} is the label of {percent(share)} of {rows:,} rows, but of {percent(usual)} of the "
@@ -301,11 +307,11 @@ def _unlike_gold(facts: Facts) -> Iterator[Flag]:
 
 def _never_given(facts: Facts) -> Iterator[Flag]:
     """Yield the labels that no row has: those that gold leads to expect or, without gold, all if rows are many."""
-    labels, gold, given = facts.votes.labels, facts.random_gold_codes, facts.label_counts
-    rows = given.total()
+    labels, gold, label_counts = facts.votes.labels, facts.random_gold_codes, facts.label_counts
+    rows = label_counts.total()
     expected = np.bincount(gold, minlength=len(labels))
     for code, label in enumerate(labels):
-        if given[label]:
+        if label_counts[label]:
             continue
         if not len(facts.gold_codes) and rows >= MANY_ROWS_PER_LABEL * len(labels):
             detail = f"if there are such texts, {SAY_WHAT_IT_MEANS}; if not, leave it out of the labels"
@@ -314,11 +320,6 @@ def _never_given(facts: Facts) -> Iterator[Flag]:
             share = percent(expected[code] / len(gold))
             detail = f"but {share} of the {len(gold):,} gold rows are: look at those and {SAY_WHAT_IT_MEANS}"
             yield Flag("label never given", f"none of {rows:,} rows is labelled {label!r}, {detail}")
-
-
-def _candidates(facts: Facts) -> Iterator[Flag]:
-    if facts.candidates:
-        yield Flag("labels chosen per text", facts.candidates.rstrip("."))
 
 
 def _without_label(facts: Facts) -> Iterator[Flag]:
@@ -332,21 +333,20 @@ def _without_label(facts: Facts) -> Iterator[Flag]:
         (empty & ~unasked & ~blank, "because no model gave a usable answer"),
         (blank, "because the text is empty"),
     ):
-        if count := int(rows.sum()):
-            yield Flag(
-                "rows without a label", f"{f'{count:,} rows have' if count > 1 else '1 row has'} no label, {why}"
-            )
+        if missing := int(rows.sum()):
+            yield Flag("rows without a label", f"{counted(missing, 'row has', 'rows have')} no label, {why}")
 
 
 _FINDINGS: Sequence[Callable[[Facts], Iterator[Flag]]] = (
     *(_flips, _disagreeing, _not_for_this_language, _few_votes, _unreadable),
     lambda facts: texts_cut(facts.cut, len(facts.votes)),
     *(_revoked, _without_gold, _chosen_gold, _chance, _told_by_the_text, _one_label, _accepted, _unlike_gold),
-    *(_candidates, _never_given, _without_label),
+    lambda facts: (Flag("labels chosen per text", text.rstrip(".")) for text in [facts.candidates] if text),
+    *(_never_given, _without_label),
 )
 
 
 def what_to_look_at(facts: Facts) -> list[Flag]:
     """Return all findings, the most important first."""
-    found = [*facts.learned.model.weights.diagnostics.flags, *(flag for find in _FINDINGS for flag in find(facts))]
-    return sorted(found, key=lambda flag: get_args(FlagKind).index(flag.kind))
+    flags = [*facts.learned.model.weights.diagnostics.flags, *(flag for find in _FINDINGS for flag in find(facts))]
+    return sorted(flags, key=lambda flag: get_args(FlagKind).index(flag.kind))

@@ -111,7 +111,7 @@ def total_cost(prices: Sequence[float | None]) -> str:
     >>> total_cost([1.0, None]), total_cost([None]), total_cost([])
     ('at least $1.00', 'price unknown', '$0.00')
     """
-    known = [price for price in prices if price is not None]
-    if prices and not known:
+    known_prices = [price for price in prices if price is not None]
+    if prices and not known_prices:
         return PRICE_UNKNOWN
-    return ("at least " if len(known) < len(prices) else "") + dollars(sum(known))
+    return ("at least " if len(known_prices) < len(prices) else "") + dollars(sum(known_prices))

@@ -38,10 +38,10 @@ class Picture:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the chart as an SVG file, and return its path."""
-        place = Path(path)
-        check_ending(place, (".svg",))
-        write_page(place, self.svg)
-        return place
+        target = Path(path)
+        check_ending(target, (".svg",))
+        write_page(target, self.svg)
+        return target
 
 
 def picture(result: RunResult, kind: str) -> Picture:
@@ -54,36 +54,36 @@ def picture(result: RunResult, kind: str) -> Picture:
     learned = result.learned
     if kind == "confusion" and learned.against_gold is not None:
         return confusion(learned.against_gold)
-    found = {plot.name: plot for plot in plots(view_of(result))}
-    if CHARTS.get(kind) not in found:
+    charts = {plot.name: plot for plot in plots(view_of(result))}
+    if CHARTS.get(kind) not in charts:
         why = learned.no_figures.rstrip(".") or "there are too few gold rows"
         raise GoldError(f"no chart of {kind}: {why}; label rows with pcs review {result.folder.path}, then fit again")
-    chart = found[CHARTS[kind]]
+    chart = charts[CHARTS[kind]]
     return Picture(chart.name, chart.description, chart.file())
 
 
-def confusion(found: AgainstGold) -> Picture:
+def confusion(against_gold: AgainstGold) -> Picture:
     """Return how often each gold label got each label; darker cells are a larger share of their gold label."""
-    table = found.table if found.table[-1].any() else found.table[:-1]
-    given = [*found.labels, "no label"][: len(table)]
-    width, height = MARGIN + CELL_WIDTH * len(given) + 12, TOP + CELL_HEIGHT * len(found.labels) + 12
-    columns = [_words(short(name), _left(at) + CELL_WIDTH / 2, TOP - 10) for at, name in enumerate(given)]
+    table = against_gold.table if against_gold.table[-1].any() else against_gold.table[:-1]
+    names = [*against_gold.labels, "no label"][: len(table)]
+    width, height = MARGIN + CELL_WIDTH * len(names) + 12, TOP + CELL_HEIGHT * len(against_gold.labels) + 12
+    columns = [_words(short(name), MARGIN + CELL_WIDTH * (at + 0.5), TOP - 10) for at, name in enumerate(names)]
     rows = [
         joined(
-            _words(short(name), MARGIN - 10, _top(at) + CELL_HEIGHT / 2 + 4, anchor="end"),
-            *(_cell(table, at, to) for to in range(len(given))),
+            _words(short(name), MARGIN - 10, TOP + CELL_HEIGHT * (at + 0.5) + 4, anchor="end"),
+            *(_cell(table, at, to) for to in range(len(names))),
         )
-        for at, name in enumerate(found.labels)
+        for at, name in enumerate(against_gold.labels)
     ]
-    right = sum(int(found.table[at, at]) for at in range(len(found.labels)))
-    said = f"{right:,} of {found.n:,} gold rows got their gold label"
+    right = sum(int(against_gold.table[at, at]) for at in range(len(against_gold.labels)))
+    summary = f"{right:,} of {against_gold.n:,} gold rows got their gold label"
     drawing = tag(
         "svg",
         tag("title", "Confusion matrix"),
-        tag("desc", said),
+        tag("desc", summary),
         tag("rect", width=f"{width}", height=f"{height}", fill="#ffffff"),
         _words("gold ↓   given →", MARGIN - 10, TOP - 10, anchor="end"),
-        _words(said, 8, 18, anchor="start"),
+        _words(summary, 8, 18, anchor="start"),
         *columns,
         *rows,
         xmlns="http://www.w3.org/2000/svg",
@@ -93,28 +93,21 @@ def confusion(found: AgainstGold) -> Picture:
         font_family=FONT,
         font_size="12.5",
     )
-    return Picture("confusion", said, f"{drawing}\n")
+    return Picture("confusion", summary, f"{drawing}\n")
 
 
-def _cell(table: Integers, gold: int, given: int) -> Markup:
-    times, whole = int(table[given, gold]), int(table[:, gold].sum())
+def _cell(table: Integers, gold: int, label: int) -> Markup:
+    times, whole = int(table[label, gold]), int(table[:, gold].sum())
     share = times / whole if whole else 0.0
-    colour = "#2f6db5" if given == gold else "#c2513a"
+    colour = "#2f6db5" if label == gold else "#c2513a"
+    left, top = MARGIN + CELL_WIDTH * label, TOP + CELL_HEIGHT * gold
     box = tag(
-        "rect", x=f"{_left(given)}", y=f"{_top(gold)}", width=f"{CELL_WIDTH - 2}", height=f"{CELL_HEIGHT - 2}",
+        "rect", x=f"{left}", y=f"{top}", width=f"{CELL_WIDTH - 2}", height=f"{CELL_HEIGHT - 2}",
         fill=colour, fill_opacity=f"{0.05 + 0.9 * share:.2f}",
     )  # fmt: skip
     shown = f"{times:,} ({percent(times, whole)})" if whole else "0"
     ink = "#ffffff" if share > 0.6 else "#1b1f24"
-    return joined(box, _words(shown, _left(given) + CELL_WIDTH / 2, _top(gold) + CELL_HEIGHT / 2 + 4, ink=ink))
-
-
-def _left(column: int) -> int:
-    return MARGIN + CELL_WIDTH * column
-
-
-def _top(row: int) -> int:
-    return TOP + CELL_HEIGHT * row
+    return joined(box, _words(shown, left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 4, ink=ink))
 
 
 def _words(text: str, x: float, y: float, *, anchor: str = "middle", ink: str = "#1b1f24") -> Markup:
@@ -130,8 +123,8 @@ def draw_curves(curves: Sequence[Curve], path: Path) -> None:
     axes = Axes(x, _auroc("", [y for curve in curves for y in (*curve.low, *curve.high)]))
     parts: list[Markup] = []
     legend: list[LegendEntry] = []
-    for place, curve in enumerate(curves):
-        kind, there = f"curve c{place % COLOURS + 1}", list(reversed(curve.x))
+    for index, curve in enumerate(curves):
+        kind, there = f"curve c{index % COLOURS + 1}", list(reversed(curve.x))
         around = [*map(axes.at, curve.x, curve.low), *map(axes.at, there, reversed(curve.high))]
         parts += [svg_path(around, "band", closed=True), svg_path(map(axes.at, curve.x, curve.y), kind)]
         legend.append(LegendEntry(kind=kind, text=f"{curve.dataset}, {curve.method}"))
@@ -146,9 +139,9 @@ def draw_pairs(pairs: Sequence[Pair], rival: str, path: Path) -> None:
     low, high = axes.x.low, axes.x.high
     parts = [segment(axes.at(low, low), axes.at(high, high), "ideal")]
     legend: list[LegendEntry] = []
-    for place, dataset in enumerate(dict.fromkeys(pair.dataset for pair in pairs)):
-        kind = f"dot c{place % COLOURS + 1}"
-        dots = [(axes.at(one.theirs, one.ours), one.name) for one in pairs if one.dataset == dataset]
+    for index, dataset in enumerate(dict.fromkeys(pair.dataset for pair in pairs)):
+        kind = f"dot c{index % COLOURS + 1}"
+        dots = [(axes.at(entry.theirs, entry.ours), entry.name) for entry in pairs if entry.dataset == dataset]
         parts += [dot(where, kind, name) for where, name in dots]
         legend.append(LegendEntry(kind=kind, text=dataset, shape="dot"))
     _write(path, f"PCS against {rival}", axes, parts, legend)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pcs_annotator.base.text import one_line
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.showing.formats import DASH, number
+from pcs_annotator.showing.formats import DASH, interval, number
 from pcs_annotator.tables.workbook import safe_cell
 
 CSV_DECIMALS = 6
@@ -32,9 +32,9 @@ def to_markdown(table: ResultTable) -> str:
     numeric = _numeric(table)
     rule = ["---:" if right else "---" for right in numeric]
     lines = [f"### {markdown_text(table.title)}", "", _row(map(markdown_text, table.columns)), _row(rule)]
-    for place, row in enumerate(table.rows):
+    for index, row in enumerate(table.rows):
         cells = [markdown_text(_shown(table, column, cell)) for column, cell in enumerate(row)]
-        lines.append(_row(f"**{cell}**" if (place, at) in table.best else cell for at, cell in enumerate(cells)))
+        lines.append(_row(f"**{cell}**" if (index, at) in table.best else cell for at, cell in enumerate(cells)))
     width = len(table.columns)
     lines += [_row([markdown_text(name), markdown_text(value), *[""] * (width - 2)]) for name, value in table.summary]
     lines += ["", *(f"- {markdown_text(note)}" for note in table.notes), ""]
@@ -56,7 +56,7 @@ def to_csv(table: ResultTable) -> str:
 def _without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
     """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
     cells = [[row[at] for row in table.rows] for at in range(len(table.columns))]
-    spread = [any(isinstance(one, Figure) and one.interval is not None for one in column) for column in cells]
+    spread = [any(isinstance(entry, Figure) and entry.interval is not None for entry in column) for column in cells]
     heading = [
         [name, f"{name} low", f"{name} high"] if wide else [name]
         for name, wide in zip(table.columns, spread, strict=True)
@@ -71,13 +71,13 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
     heading = " & ".join(f"\\textbf{{{latex(name)}}}" for name in table.columns)
     lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
     names = [row[0] for row in table.rows]
-    starts = {place for place, name in enumerate(names) if place == 0 or name != names[place - 1]}  # of groups
-    for place, row in enumerate(table.rows):
-        first = place in starts
-        if place == 0 or (first and len(starts) < len(table.rows)):
+    starts = {index for index, name in enumerate(names) if index == 0 or name != names[index - 1]}  # of groups
+    for index, row in enumerate(table.rows):
+        first = index in starts
+        if index == 0 or (first and len(starts) < len(table.rows)):
             lines.append(r"\midrule")
         cells = [latex(_shown(table, at, cell, intervals=intervals)) for at, cell in enumerate(row)]
-        cells = [rf"\textbf{{{cell}}}" if (place, at) in table.best else cell for at, cell in enumerate(cells)]
+        cells = [rf"\textbf{{{cell}}}" if (index, at) in table.best else cell for at, cell in enumerate(cells)]
         lines.append(" & ".join([cells[0] if first else "", *cells[1:]]) + r" \\")
     if table.summary:
         lines.append(r"\midrule")
@@ -94,24 +94,18 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
 
 def _numeric(table: ResultTable) -> list[bool]:
     """Return for every column whether it holds numbers, which are then right-aligned."""
-    columns = range(len(table.columns))
-    return [any(number_of(row[at]) is not None for row in table.rows) for at in columns]
+    return [any(number_of(row[at]) is not None for row in table.rows) for at in range(len(table.columns))]
 
 
 def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
     if isinstance(cell, str):
         return one_line(cell)
     value = number_of(cell)
-    if value is None:
-        return DASH
-    if isinstance(cell, int):
-        return f"{cell:d}"
+    if value is None or isinstance(cell, int):
+        return DASH if value is None else f"{cell:d}"
     digits = table.digits.get(table.columns[column], 2)
-    shown = number(value, digits)
-    if intervals and isinstance(cell, Figure) and cell.interval:
-        low, high = cell.interval.rounded(digits)
-        shown += f" [{number(low, digits)}, {number(high, digits)}]"
-    return shown.replace("−", "-")
+    ends = interval(cell.interval, digits) if intervals and isinstance(cell, Figure) else ""
+    return f"{number(value, digits)} {ends}".rstrip().replace("−", "-")
 
 
 def _row(cells: Iterable[str]) -> str:

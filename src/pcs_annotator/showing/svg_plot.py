@@ -88,7 +88,7 @@ class Plot:
 
     def inline(self) -> Markup:
         """Return the drawing for a page that has the styles."""
-        points = json.dumps([[round(x, 1), round(y, 1), said] for (x, y), said in self.hover], ensure_ascii=False)
+        points = json.dumps([[round(x, 1), round(y, 1), caption] for (x, y), caption in self.hover], ensure_ascii=False)
         more = {"data_points": points} if self.hover else {}
         return self._svg(self._body(), f"0 0 {_n(self.axes.width)} {_n(self.height)}", **more)
 
@@ -117,8 +117,8 @@ class Plot:
 
     def _body(self) -> Markup:
         legend = []
-        for place, entry in enumerate(self.legend):
-            y = LEGEND_TOP + place * LEGEND_ROW
+        for index, entry in enumerate(self.legend):
+            y = LEGEND_TOP + index * LEGEND_ROW
             legend += [_sample(entry, y), words(entry.text, LEFT, y + 4, "key")]
         return joined(*_axes(self.axes), *self.parts, *legend)
 
@@ -134,10 +134,10 @@ def segment(start: Point, end: Point, kind: str) -> Markup:
     return tag("line", x1=_n(start[0]), y1=_n(start[1]), x2=_n(end[0]), y2=_n(end[1]), class_=kind)
 
 
-def dot(place: Point, kind: str, tooltip: str = "") -> Markup:
+def dot(point: Point, kind: str, tooltip: str = "") -> Markup:
     """Return a dot, with a tooltip if there is one."""
     title = tag("title", tooltip) if tooltip else None
-    return tag("circle", title, cx=_n(place[0]), cy=_n(place[1]), r="4", class_=kind)
+    return tag("circle", title, cx=_n(point[0]), cy=_n(point[1]), r="4", class_=kind)
 
 
 def short(name: str) -> str:
@@ -164,7 +164,7 @@ def nice_ticks(value: float) -> list[float]:
     """
     scales = ((0.05, 0.01), (0.1, 0.02), (0.2, 0.05), (0.3, 0.05), (0.5, 0.1), (1.0, 0.2))
     top, step = next((scale for scale in scales if value <= scale[0]), scales[-1])
-    return [round(step * place, 4) for place in range(round(top / step) + 1)]
+    return [round(step * index, 4) for index in range(round(top / step) + 1)]
 
 
 def _axes(axes: Axes) -> list[Markup]:
@@ -175,9 +175,9 @@ def _axes(axes: Axes) -> list[Markup]:
         parts.append(segment((LEFT, height), (axes.right, height), "base" if tick == y.low else "grid"))
         parts.append(words(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
     for tick in x.ticks:
-        place, _ = axes.at(tick, y.low)
-        parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
-        parts.append(words(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
+        index, _ = axes.at(tick, y.low)
+        parts.append(segment((index, BOTTOM), (index, BOTTOM + 4), "base"))
+        parts.append(words(x.tick_text(tick), index, BOTTOM + 19, "tick middle"))
     return parts
 
 
@@ -205,4 +205,4 @@ def _style() -> str:
     light = folder.joinpath("colours.css").read_text(encoding="utf-8").split("}", 1)[0]
     colours = dict(re.findall(r"(?<![\w-])--([\w-]+): *([^;]+);", light))
     style = folder.joinpath("charts.css").read_text(encoding="utf-8")
-    return re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], style)
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: colours[match[1]], style)

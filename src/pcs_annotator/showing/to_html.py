@@ -102,7 +102,7 @@ def inline(words: Words) -> Markup:
 
 def html_of(*shown: Block) -> Markup:
     """Return blocks as HTML; those that are None are left out."""
-    return joined(*(html(one) for one in shown if one is not None))
+    return joined(*(html(block) for block in shown if block is not None))
 
 
 def html(block: Block) -> Markup:
@@ -197,7 +197,7 @@ _AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
         "details", tag("summary", inline(block.summary)), html_of(*block.blocks), class_="numbers"
     ),
     blocks.Bullets: lambda block: tag(
-        "ul", *(tag("li", inline(one)) for one in block.items), class_=block.kind or None
+        "ul", *(tag("li", inline(entry)) for entry in block.items), class_=block.kind or None
     ),
     blocks.KeyValues: _pairs,
     blocks.KeyFigures: lambda block: tag("div", *map(_tile, block.figures), class_="tiles"),
@@ -220,8 +220,8 @@ def header(title: Words, *shown: Block, overline: Words = "") -> Markup:
 
 def document(name: str, header: Markup, sections: Sequence[blocks.Section], styles: Sequence[str] = STYLES) -> str:
     """Return a whole page."""
-    links = [tag("a", one.menu or one.title, href=f"#{one.name}") for one in sections]
-    has_rows = any(one.name == "rows" for one in sections)
+    links = [tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections]
+    has_rows = any(block.name == "rows" for block in sections)
     skip = ("rows", "#rows") if has_rows else ("contents", f"#{sections[0].name}")
     script = [_asset(SCRIPT)] if has_rows else []  # it finds and orders rows
     body = tag(
@@ -230,7 +230,7 @@ def document(name: str, header: Markup, sections: Sequence[blocks.Section], styl
         tag("nav", *links, aria_label="Sections"),
         header,
         tag("main", html_of(*sections)),
-        *(tag("script", one) for one in script),
+        *(tag("script", block) for block in script),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"
 

@@ -13,7 +13,7 @@ from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
 from pcs_annotator.showing.blocks import Block, Cell, Change, Level, Shaded, Style, Styled, plain
-from pcs_annotator.showing.formats import DASH, left_to_right, number
+from pcs_annotator.showing.formats import DASH, count, left_to_right, number
 
 GAP = 2
 NARROWEST, BULLET = 20, " • "
@@ -50,13 +50,14 @@ PARAGRAPHS = {
 def show(*shown: Block, console: Console | None = None) -> None:
     """Print blocks, then the names that were shortened in full."""
     console = console or Console(highlight=False)
-    found = [*blocks.simple(*shown)]
-    tables = [_Layout(one, ShortNames((), 0), console.width) for one in found if isinstance(one, blocks.Table)]
-    room = max(room_for_names(console.width), min((table.room for table in tables), default=0))
-    printer = _Printer(console, ShortNames(_words(found), room))
-    for one in found:
-        printer.block(one)
-    printer.names.explain(console)
+    simple = [*blocks.simple(*shown)]
+    tables = [block for block in simple if isinstance(block, blocks.Table)]
+    rooms = [_Layout(table, ShortNames((), 0), console.width).room for table in tables]
+    names = ShortNames(_words(tables), max(room_for_names(console.width), min(rooms, default=0)))
+    printer = _Printer(console, names)
+    for block in simple:
+        printer.block(block)
+    names.explain(console)
 
 
 def room_for_names(width: int) -> int:
@@ -87,13 +88,11 @@ class ShortNames:
                 console.print(line, soft_wrap=True)
 
 
-def _words(shown: Sequence[Block]) -> Iterator[str]:
-    """Yield the words of all tables, among them names."""
-    for block in shown:
-        if isinstance(block, blocks.Table):
-            titles = (column.title for column in block.columns)
-            for cell in (*titles, *(cell for row in block.rows for cell in row)):
-                yield from plain(cell).split(" ")
+def _words(tables: Iterable[blocks.Table]) -> Iterator[str]:
+    """Yield the words of tables, among them names."""
+    for table in tables:
+        for cell in (*(column.title for column in table.columns), *(cell for row in table.rows for cell in row)):
+            yield from plain(cell).split(" ")
 
 
 def styled(words: object) -> Text:
@@ -170,9 +169,9 @@ class _Printer:
             self._hanging(Text(asked.ljust(margin), "dim"), words, whole=asked in COPIED)
 
     def _bullets(self, block: blocks.Bullets) -> None:
-        for place, item in enumerate(block.items):
+        for index, item in enumerate(block.items):
             if block.kind == "spoken":
-                self._print(styled(item), "" if place else "bold")
+                self._print(styled(item), "" if index else "bold")
             else:
                 self._hanging(Text(BULLET), item)
 
@@ -191,8 +190,8 @@ class _Layout:
     def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
         self.table, self.names, self.width = table, names, width
         kinds = [column.kind.startswith("chart") for column in table.columns]
-        drawn = [any(isinstance(row[at], Level) for row in table.rows) for at in range(len(kinds))]
-        self.bars = next((at for at, chart in enumerate(kinds) if chart and drawn[at]), None)
+        bars = {at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Level)}
+        self.bars = min(bars, default=None)
         self.columns = [at for at, chart in enumerate(kinds) if not chart]
 
     @property
@@ -205,7 +204,7 @@ class _Layout:
         leading = next((at for at in range(1, len(self.columns)) if self._numeric(self.columns[at])), 1)
         for wrapped, between in ((False, "  "), (True, "  "), (True, "\n")):
             cells = {column: self._cells(column, between) for column in self.columns}
-            widths = {column: _width(one, wrapped) for column, one in cells.items()}
+            widths = {column: _width(cell, wrapped) for column, cell in cells.items()}
             if sum(widths.values()) + GAP * (len(widths) - 1) <= self.width:
                 break
         else:
@@ -242,9 +241,9 @@ class _Layout:
         bars = self.bars if left > 1 and self.columns[-1] in widths else None
         if bars is not None:
             shown.add_column("")
-        for place, row in enumerate(self.table.rows, 1):
+        for index, row in enumerate(self.table.rows, 1):
             drawn = [] if bars is None else [_bar(row[bars], left)]
-            shown.add_row(*(cells[column][place] for column in widths), *drawn)
+            shown.add_row(*(cells[column][index] for column in widths), *drawn)
         return shown
 
     def _numeric(self, column: int) -> bool:
@@ -255,8 +254,8 @@ class _Layout:
         heading = self.table.columns[column]
         best = {row for row, at in self.table.best if at == column}
         rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]
-        for place in best:
-            rows[place].stylize("bold")
+        for index in best:
+            rows[index].stylize("bold")
         return [Text(self.names(plain(heading.title))), *rows]
 
     def _cell(self, cell: Cell, digits: int, between: str) -> Text:
@@ -272,7 +271,7 @@ def _number(cell: float | Figure, digits: int, between: str) -> Text:
     value = number_of(cell)
     if value is None:
         return Text(DASH, style="dim")
-    shown = Text(f"{cell:,d}" if isinstance(cell, int) else number(value, digits))
+    shown = Text(count(cell) if isinstance(cell, int) else number(value, digits))
     if isinstance(cell, Figure) and cell.interval is not None:
         low, high = cell.interval.rounded(digits)
         to = " to " if low < 0 else "–"  # a dash before or after a minus would not be read

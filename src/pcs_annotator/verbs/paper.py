@@ -1,6 +1,5 @@
-"""`pcs paper`: what to paste into a paper; `pcs report --md` and `--card`: a summary, and a card for a dataset."""
+"""`pcs paper`: what to paste into a paper; `pcs report --md`: a summary."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +27,6 @@ OTHER_SCRIPTS = "% has characters that pdfLaTeX may lack: compile with XeLaTeX o
 LAST_LATIN = 0x24F
 MORE = {"Class AUROC": "auroc", "ECE of confidence": "ece_confidence"}
 """Figures of scores and confidence beside those of labels."""
-COLUMNS = (
-    "Labels are in `pcs_label`, their calibrated confidence in `pcs_confidence`. The promise is about rows whose "
-    "`pcs_decision` is `accept`; use the others only after a person has looked at them."
-)
 
 
 class Paper(NamedTuple):
@@ -88,8 +83,8 @@ def paper_text(paper: Paper, kind: Format) -> str:
     )
 
 
-def summary_of(result: RunResult, *, card: bool = False) -> str:
-    """Return a run in brief as Markdown of GitHub; as a `card`, with the header and the method that others need."""
+def summary_of(result: RunResult) -> str:
+    """Return a run in brief as Markdown of GitHub."""
     title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
     said = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
     parts = [
@@ -103,17 +98,7 @@ def summary_of(result: RunResult, *, card: bool = False) -> str:
         told = promised(certificate)
         parts += ["", "### Promise", "", *(f"- {rt.markdown_text(one)}" for one in (told.headline, *told.details))]
     parts += ["", *([] if found is None else [rt.to_markdown(agreement_tables(found)[0])])]
-    if not card:
-        return "\n".join(parts)
-    about = {
-        "pretty_name": title,
-        "task_categories": ["text-classification"],
-        "tags": ["pcs-annotator", "machine-generated-labels"],
-        "configs": [{"config_name": "default", "data_files": result.folder.labels.name}],
-    }
-    header = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in about.items()]  # JSON is YAML
-    method = ["### Method", "", rt.markdown_text(methods_of(result)), "", COLUMNS, ""]
-    return "\n".join(["---", *header, "---", "", *parts, *method])
+    return "\n".join(parts)
 
 
 def write_paper(paper: Paper, kind: Format, out: Path, policy: OutputPolicy = STRICT) -> Path:

@@ -16,8 +16,7 @@ from pcs_annotator.verbs.fit import open_run
 @click.command("report")
 @click.argument("folder", type=options.PATH)
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: report.html in the run folder.")
-@click.option("--md", "kind", flag_value="md", help="A summary in Markdown instead; without -o, it is printed.")
-@click.option("--card", "kind", flag_value="card", help="The same as a card for a dataset on Hugging Face.")
+@click.option("--md", "summary", is_flag=True, help="A summary in Markdown instead; without -o, it is printed.")
 @click.option(
     "--figures/--no-figures",
     default=True,
@@ -26,11 +25,11 @@ from pcs_annotator.verbs.fit import open_run
 )
 @options.KEEP_EARLIER
 @options.JSON
-def command(*, folder: Path, out: Path | None, kind: str | None, figures: bool, replace: bool) -> None:
+def command(*, folder: Path, out: Path | None, summary: bool, figures: bool, replace: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
     policy = OutputPolicy(replace=replace)
-    if kind:
-        text = paper.summary_of(open_run(folder), card=kind == "card")
+    if summary:
+        text = paper.summary_of(open_run(folder))
         if out is not None:
             policy.write_page(out, text)
         options.tell({"markdown": text, "file": out}, f"wrote {out}" if out else text)

@@ -325,6 +325,9 @@ def _checked(files: ModelFiles, name: str) -> ModelFiles:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it is not a JSON object")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}; download the model again") from None
+    return content

@@ -61,7 +61,7 @@ class Piece:
     tokens: Ints  # the tokens' numbers
     positions: Ints  # the position of each, counted from the start of the prompt
     visible: npt.NDArray[np.bool_]  # whether a token (row) sees another of this piece (column); all see cached ones
-    read: Ints  # rows whose hidden state is returned
+    wanted: Ints  # rows whose hidden state is returned
     cache: KVCache  # the tokens before
 
     @classmethod
@@ -78,13 +78,13 @@ class Piece:
             tokens=np.array([*tokens, *tree.appended], np.int64),
             positions=np.array([*range(cache.length, last + 1), *(last + depth for depth in tree.depths)], np.int64),
             visible=visible,
-            read=np.arange(count - 1, count + extra),
+            wanted=np.arange(count - 1, count + extra),
             cache=cache,
         )
 
 
 class ReadPiece(NamedTuple):
-    """The result of reading a piece: the states of its `read` rows, and a cache that includes its tokens."""
+    """The result of reading a piece: the states of its `wanted` rows, and a cache that includes its tokens."""
 
     states: Floats
     cache: KVCache
@@ -127,16 +127,16 @@ class Network:
             _Work(piece, self._extended(piece), slice(*edge))
             for piece, edge in zip(pieces, pairwise(edges), strict=True)
         ]
-        read = np.concatenate([work.piece.read + work.rows.start for work in works])
+        wanted = np.concatenate([work.piece.wanted + work.rows.start for work in works])
         for number, layer in enumerate(self._layers):
             last = number == self.shape.layers - 1
             queries, keys, values = self._split(_product(self._norm(states), layer.query_key_value, tile), rotation)
             seen = [work.attend(number, queries, keys, values, last=last) for work in works]
-            states = states[read] if last else states
+            states = states[wanted] if last else states
             states = states + _product(np.concatenate(seen), layer.output, tile)
             states += _feed_forward(layer, self._norm(states), tile)
         states = self._norm(states) * self._last_norm
-        ends = np.cumsum([len(piece.read) for piece in pieces])[:-1]
+        ends = np.cumsum([len(piece.wanted) for piece in pieces])[:-1]
         return [ReadPiece(part, work.cache) for part, work in zip(np.split(states, ends), works, strict=True)]
 
     def logits(self, states: Floats, tokens: Sequence[int] | Ints | None = None) -> Floats:
@@ -191,7 +191,7 @@ class _Work(NamedTuple):
         all_keys, all_values = self.cache.keys[layer], self.cache.values[layer]
         all_keys[:, before:] = keys[self.rows].transpose(1, 0, 2)
         all_values[:, before:] = values[self.rows].transpose(1, 0, 2)
-        wanted = self.piece.read if last else slice(None)
+        wanted = self.piece.wanted if last else slice(None)
         asking, hidden = queries[self.rows][wanted], ~self.piece.visible[wanted]
         count, heads, width = asking.shape
         groups = len(all_keys)

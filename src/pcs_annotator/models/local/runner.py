@@ -143,17 +143,19 @@ class Runner:
 
     def _run(self) -> None:
         while self._has_work():
-            jobs = [job for job in self._take() if job.answer.set_running_or_notify_cancel()]
-            problem: BaseException = RuntimeError("the question was left unanswered")
-            try:
-                if jobs:
-                    self._work(jobs)
-            except BaseException as error:  # passed on to the waiting callers
-                problem = error
-            for job in jobs:
-                if not job.answer.done():
-                    job.answer.set_exception(problem)
-            del jobs, problem  # a thread that waits must not keep what was answered
+            # in a function of its own: a thread that waits must not keep what was answered
+            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
+
+    def _answer(self, jobs: Sequence[WaitingQuestion]) -> None:
+        problem: BaseException = RuntimeError("the question was left unanswered")
+        try:
+            if jobs:
+                self._work(jobs)
+        except BaseException as error:  # passed on to the waiting callers
+            problem = error
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(problem)
 
     def _has_work(self) -> bool:
         """Wait for questions; return False once the runner is closed and none is left."""

@@ -33,11 +33,11 @@ def write_report(result: RunResult, path: Path | None = None, policy: OutputPoli
     return _write(render(result), path, result.folder.report, policy)
 
 
-def _write(page: str, path: Path | None, own: Path, policy: OutputPolicy) -> Path:
+def _write(page: str, path: Path | None, usual_path: Path, policy: OutputPolicy) -> Path:
     """Write a page where it is wanted, or over that in the run folder."""
-    if path is None or path.resolve() == own.resolve():
-        write_page(own, page)
-        return own
+    if path is None or path.resolve() == usual_path.resolve():
+        write_page(usual_path, page)
+        return usual_path
     check_ending(path, PAGES)
     return policy.write_page(path, page)
 
@@ -49,19 +49,19 @@ def report_or_warn(result: RunResult) -> None:
     except PcsError:
         raise
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         warn_user(
-            f"there is no report, because of a bug in pcs ({type(error).__name__} in {Path(place.filename).name}, line "
-            f"{place.lineno}): please report it. Labels and model are complete in {result.folder.path}"
+            f"there is no report, because of a bug in pcs ({type(error).__name__} in {Path(frame.filename).name}, line "
+            f"{frame.lineno}): please report it. Labels and model are complete in {result.folder.path}"
         )
 
 
 def write_figures(result: RunResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
     """Write each chart of the page to a separate file and return the paths; none without gold labels."""
     charts = {folder / f"{plot.name}.svg": plot for plot in plots(view_of(result))}
-    own = folder.parent.resolve() == result.folder.path.resolve()
+    in_run_folder = folder.parent.resolve() == result.folder.path.resolve()
     for path, plot in charts.items():
-        (write_page if own else policy.write_page)(path, plot.file())
+        (write_page if in_run_folder else policy.write_page)(path, plot.file())
     return [*charts]
 
 
@@ -74,7 +74,7 @@ def render(result: RunResult) -> str:
     promised = promise(learned.model, learned.drift, result.counts)
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
-    return document(view.data_name, headline(view), [one for one in shown if one is not None])
+    return document(view.data_name, headline(view), [entry for entry in shown if entry is not None])
 
 
 INTERVAL = "95\xa0% interval"
@@ -95,14 +95,16 @@ class Judged(Protocol):
 def write_index(
     results: Mapping[str, RunResult | SetResult],
     variables: Mapping[str, TaskSettings],
-    own: Path,
+    usual_path: Path,
     path: Path | None = None,
     policy: OutputPolicy = STRICT,
 ) -> Path:
     """Write the page that leads to the report of every variable; `own` is its place in the codebook's folder."""
-    runs = {name: one for name, one in results.items() if isinstance(one, RunResult)}
-    reports = {name: os.path.relpath(one.folder.report, (path or own).parent) for name, one in runs.items()}
-    links = {name: quote(Path(place).as_posix()) for name, place in reports.items()}
+    runs = {name: result for name, result in results.items() if isinstance(result, RunResult)}
+    reports = {
+        name: os.path.relpath(result.folder.report, (path or usual_path).parent) for name, result in runs.items()
+    }
+    links = {name: quote(Path(report).as_posix()) for name, report in reports.items()}
     table = variables_table(variables, results, right_of(results), links)
     rows = counted(next(iter(runs.values())).counts.rows, "row")
     data = next(iter(runs.values())).dataset.name
@@ -112,21 +114,25 @@ def write_index(
         overline=("perceived-confidence · reports of a codebook · ", b.name(data)),
     )
     page = document(f"{data}, several variables", top, [b.section("variables", "Variables", table)])
-    return _write(page, path, own, policy)
+    return _write(page, path, usual_path, policy)
 
 
 def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:
     """Return how many labels of every part, or whole sets, are right, with the interval, where that is known."""
-    sets = {name: one for name, one in results.items() if isinstance(one, SetResult) and any(one.confidence)}
-    known = {name: one.model.accuracy for name, one in sets.items()}
-    runs = {
-        name: one.learned.figures for name, one in results.items() if isinstance(one, RunResult) and one.counts.labels
+    sets = {
+        name: result for name, result in results.items() if isinstance(result, SetResult) and any(result.confidence)
     }
-    known |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
+    accuracies = {name: result.model.accuracy for name, result in sets.items()}
+    runs = {
+        name: result.learned.figures
+        for name, result in results.items()
+        if isinstance(result, RunResult) and result.counts.labels
+    }
+    accuracies |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
     return {
-        name: (percent(one.value, 1), percent_interval(one.interval)[len(INTERVAL) + 1 :])
-        for name, one in known.items()
-        if one is not None
+        name: (percent(result.value, 1), percent_interval(result.interval)[len(INTERVAL) + 1 :])
+        for name, result in accuracies.items()
+        if result is not None
     }
 
 
@@ -138,13 +144,13 @@ def variables_table(
 ) -> b.Table:
     """Return a line for every part: its kind, how many labels are right and accepted, and whether that is promised."""
     rows: list[b.Row] = []
-    for name, one in judged.items():
-        model, counts = one.model, one.counts
+    for name, labels in judged.items():
+        model, counts = labels.model, labels.counts
         accepted, review = counts.decisions.get("accept", 0), counts.to_review
         promise = "yes" if model.certificate is not None and model.certificate.holds else "no"
         figures = right.get(name, ("unknown", "")) if right else ()
         shown = b.Styled(name, "name", own=True, link=(links or {}).get(name, ""))
-        kind = "whole set" if isinstance(one, SetResult) else variables[name.partition("=")[0]].kind
+        kind = "whole set" if isinstance(labels, SetResult) else variables[name.partition("=")[0]].kind
         rows.append([shown, kind, *figures, percent(accepted, counts.rows), count(review), promise])
     titles = (*(("right", INTERVAL) if right else ()), "accepted", "to review")
     columns = [b.Column("variable"), b.Column("kind"), *b.numbers(*titles), b.Column("promise")]
@@ -153,13 +159,16 @@ def variables_table(
 
 def in_words(judged: Mapping[str, Judged]) -> str:
     """Return what is promised about accepted labels and whole sets, and of which variables nothing is."""
-    certificates = {name: one.model.certificate for name, one in judged.items()}
-    holding = {name: one for name, one in certificates.items() if one is not None and one.holds}
+    certificates = {name: result.model.certificate for name, result in judged.items()}
+    holding = {name: result for name, result in certificates.items() if result is not None and result.holds}
     sets = [name for name in holding if isinstance(judged[name], SetResult)]
-    said = [what_is_promised(one) for name, one in holding.items() if name not in sets][:1]
-    if said and sets:
-        said.append(f"likewise of whole sets of {series(sets)}")
+    promises = [what_is_promised(result) for name, result in holding.items() if name not in sets][:1]
+    if promises and sets:
+        promises.append(f"likewise of whole sets of {series(sets)}")
     elif sets:
-        said.append(words_of(holding[sets[0]].promise, f"whole sets of {series(sets)}"))
+        promises.append(words_of(holding[sets[0]].promise, f"whole sets of {series(sets)}"))
     without = [name for name in certificates if name not in holding]
-    return "; ".join(said + [f"no promise for {', '.join(without)}"] * bool(said and without)) or "nothing is promised"
+    return (
+        "; ".join(promises + [f"no promise for {', '.join(without)}"] * bool(promises and without))
+        or "nothing is promised"
+    )

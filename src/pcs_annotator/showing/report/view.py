@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
@@ -35,7 +35,6 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
-    settled: Mask  # rows left for review whose text people have labelled
 
     @property
     def data_name(self) -> str:
@@ -53,8 +52,8 @@ class View:
         votes = self.result.votes
         if votes.grades is None:
             return None
-        given = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
-        return dict(zip(votes.annotators, given.tolist(), strict=True))
+        graded_counts = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
+        return dict(zip(votes.annotators, graded_counts.tolist(), strict=True))
 
     @property
     def confident(self) -> bool:
@@ -66,13 +65,12 @@ def view_of(result: RunResult) -> View:
     """Return everything that the sections need from a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
-    given = result.dataset.gold or (None,) * len(result.outcomes)
+    gold = result.dataset.gold or (None,) * len(result.outcomes)
     return View(
         result=result,
         task=task_of(result.config),
         origin=read_origin(result.folder),
-        settled=result.settled,
-        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
+        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in gold),
     )
 
 
@@ -100,9 +98,7 @@ class Selection:
 
     rows: tuple[Row, ...]
     room: int
-    totals: Mapping[str, int] = field(
-        default_factory=dict
-    )  # filter → how many of all rows match it; listed ones if empty
+    totals: Mapping[str, int] = field(default_factory=dict)  # filter → all rows that match; listed ones if empty
 
     def marked(self, mark: str) -> int:
         """Return how many of the listed rows match a filter."""
@@ -132,7 +128,7 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, variants) for at in chosen)
-    rewritten = sum(one.status != "original" for row in rows for one in row.variants.values())
+    rewritten = sum(variant.status != "original" for row in rows for variant in row.variants.values())
     return Selection(rows=rows, room=_room(rows, texts=len(rows) + rewritten))
 
 
@@ -179,7 +175,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
 def _marks(view: View, at: int) -> tuple[str, ...]:
     """Return the filters that a row matches."""
     outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
-    decision = "people" if view.settled[at] else "none" if outcome.label is None else outcome.decision or ""
+    decision = "people" if view.result.settled[at] else "none" if outcome.label is None else outcome.decision or ""
     marks = {
         "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
         "low": outcome.label is not None and certainty(outcome) < LOW,
@@ -192,7 +188,7 @@ def _marks(view: View, at: int) -> tuple[str, ...]:
 def _grades(votes: Votes, at: int) -> Floats | None:
     if votes.grades is None:
         return None
-    given = votes.grades[at]
-    graded = (~np.isnan(given)).sum(axis=2)
-    total = np.nansum(given, axis=2, dtype=np.float64)
+    grades = votes.grades[at]
+    graded = (~np.isnan(grades)).sum(axis=2)
+    total = np.nansum(grades, axis=2, dtype=np.float64)
     return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)

@@ -15,7 +15,7 @@ from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, Point,
 MOST_LISTED = 10
 MIN_ROWS = 10  # the risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike
 WIDE = 560.0
-TENTHS = tuple(place / 10 for place in range(1, 11))
+TENTHS = tuple(index / 10 for index in range(1, 11))
 MOST_HOVERED = 60
 RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
 COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
@@ -31,40 +31,43 @@ def plots(view: View) -> list[Plot]:
     return [reliability_diagram(curves), risk_chart(curves, certificate), roc_chart(curves)]
 
 
-def risk(found: Curves, certificate: Certificate | None) -> b.Group:
+def risk(curves: Curves, certificate: Certificate | None) -> b.Group:
     """Return how many labels are wrong if only the most confident ones are kept."""
     columns = [b.Column("Most confident"), *b.numbers("rows", "wrong"), b.Column("95 %", "number quiet")]
     rows: list[b.Row] = []
     for share in TENTHS:
-        coverage, wrong, low, high = _at(found, share)
+        coverage, wrong, low, high = _at(curves, share)
         ends = f"{percent(low, 1)} to {percent(high, 1)}"
-        rows.append([percent(coverage, 1), round(coverage * found.rows), percent(wrong, 1), ends])
+        rows.append([percent(coverage, 1), round(coverage * curves.rows), percent(wrong, 1), ends])
     numbers = b.Folded("The numbers", [b.Table(columns=columns, rows=rows, kind="narrow")])
-    none = None if found.risk.risk[-1] > 0 else b.note("No held-out label was wrong.")
+    none = None if curves.risk.risk[-1] > 0 else b.note("No held-out label was wrong.")
     return b.titled(
-        "How many labels are wrong, if you keep the most confident ones?", risk_chart(found, certificate), none, numbers
+        "How many labels are wrong, if you keep the most confident ones?",
+        risk_chart(curves, certificate),
+        none,
+        numbers,
     )
 
 
-def calibration(found: Curves) -> b.Group:
+def calibration(curves: Curves) -> b.Group:
     """Return whether the confidence can be believed."""
     rows: list[b.Row] = [
-        [name, one.confidence, one.accuracy, interval(one.interval), one.rows]
-        for name, bins in (("confidence", found.calibrated), ("raw PCS", found.raw))
-        for one in bins
+        [name, group.confidence, group.accuracy, interval(group.interval), group.rows]
+        for name, bins in (("confidence", curves.calibrated), ("raw PCS", curves.raw))
+        for group in bins
     ]
     columns = [b.Column("Measure"), *b.numbers("mean", "correct", "95 %", "n")]
     numbers = b.Folded("The numbers", [b.Table(columns=columns, rows=rows)])
-    return b.titled("Does the confidence match the share of right labels?", reliability_diagram(found), numbers)
+    return b.titled("Does the confidence match the share of right labels?", reliability_diagram(curves), numbers)
 
 
-def separation(found: Curves) -> b.Folded:
+def separation(curves: Curves) -> b.Folded:
     """Return how well each label is told from the others, by its AUROC; the rarest labels are folded away."""
-    low = max(0.0, min(roc.auroc.interval.low for roc in found.roc) - 0.02)
+    low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
     axis = b.Column(f"{number(low)} to 1", "chart axis")
     columns = [b.Column("Label"), *b.numbers("AUROC"), axis, b.Column("95 %", "number quiet"), *b.numbers("n")]
     rows: list[b.Row] = []
-    for roc in found.roc:
+    for roc in curves.roc:
         value, ends, n = roc.auroc
         rows.append([b.name(roc.label), value, b.Spot(value, ends, low, 1.0), interval(ends), n])
     rest = rows[MOST_LISTED:]
@@ -73,12 +76,12 @@ def separation(found: Curves) -> b.Folded:
         b.Folded(counted(len(rest), "rarer label"), [b.Table(columns=columns, rows=rest)]) if rest else None,
         b.note("Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean."),
     ]
-    return b.Folded("ROC, and class AUROC per label", [b.Group([roc_chart(found), b.Group(ranking)], kind="pair")])
+    return b.Folded("ROC, and class AUROC per label", [b.Group([roc_chart(curves), b.Group(ranking)], kind="pair")])
 
 
 def reliability_diagram(curves: Curves) -> Plot:
     """Return the share of correct labels by confidence, if there is one, and by raw score."""
-    least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
+    least, most = (end(group.rows for group in (*curves.raw, *curves.calibrated)) for end in (min, max))
     rows = f"{least}" if least == most else f"{least} to {most}"
     whiskers = f"95 % interval, {rows} rows per point"
     confidence = [LegendEntry(kind="dot c1", shape="dot", text="confidence")] if curves.calibrated else []
@@ -86,7 +89,7 @@ def reliability_diagram(curves: Curves) -> Plot:
         name="reliability",
         title="Reliability diagram",
         description=f"{counted(curves.rows, 'held-out gold row')}, in groups. "
-        + "; ".join(_bin_text(one, bool(curves.calibrated)) for one in curves.calibrated or curves.raw),
+        + "; ".join(_bin_text(group, bool(curves.calibrated)) for group in curves.calibrated or curves.raw),
         axes=RELIABILITY,
         parts=[
             segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal"),
@@ -102,19 +105,19 @@ def reliability_diagram(curves: Curves) -> Plot:
     )
 
 
-def _bin_text(one: Any, calibrated: bool) -> str:
-    value = f"{'confidence' if calibrated else 'score'} {number(one.confidence)}"
-    return f"{value}, correct {number(one.accuracy)} {interval(one.interval)}, n {one.rows}"
+def _bin_text(entry: Any, calibrated: bool) -> str:
+    value = f"{'confidence' if calibrated else 'score'} {number(entry.confidence)}"
+    return f"{value}, correct {number(entry.accuracy)} {interval(entry.interval)}, n {entry.rows}"
 
 
 def _points(bins: Sequence[Any], *, calibrated: bool) -> list[Markup]:
     colour = "c1" if calibrated else "c2"
     parts = []
-    for one in bins:
+    for entry in bins:
         low, middle, high = (
-            RELIABILITY.at(one.confidence, y) for y in (one.interval.low, one.accuracy, one.interval.high)
+            RELIABILITY.at(entry.confidence, y) for y in (entry.interval.low, entry.accuracy, entry.interval.high)
         )
-        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(one, calibrated))]
+        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(entry, calibrated))]
     return parts
 
 
@@ -130,14 +133,14 @@ def roc_chart(curves: Curves) -> Plot:
         parts=[
             segment(ROC.at(0, 0), ROC.at(1, 1), "ideal"),
             *(
-                path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{place}")
-                for place, (roc, _) in enumerate(drawn, 1)
+                path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{index}")
+                for index, (roc, _) in enumerate(drawn, 1)
             ),
         ],
         legend=[
             *(
-                LegendEntry(kind=f"curve c{place}", text=f"{short(roc.label)} AUROC {auroc}")
-                for place, (roc, auroc) in enumerate(drawn, 1)
+                LegendEntry(kind=f"curve c{index}", text=f"{short(roc.label)} AUROC {auroc}")
+                for index, (roc, auroc) in enumerate(drawn, 1)
             ),
             LegendEntry(kind="ideal", text=f"chance ({counted(curves.rows, 'gold row')}; brackets: 95 % intervals)"),
         ],

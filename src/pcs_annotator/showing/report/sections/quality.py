@@ -69,42 +69,46 @@ NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 ABOUT_ZERO_SHOT = " Zero-shot is one question to one model, for every fold the one that does best on the others."
 
 
-def beyond_chance(found: AgainstGold) -> b.Folded:
+def beyond_chance(against_gold: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
-    shown = {key: one for key, one in found.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE}
+    shown = {
+        key: figure for key, figure in against_gold.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE
+    }
     return b.Folded("Agreement beyond chance: κ and α", [_listed(shown), b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
 def _listed(figures: Mapping[str, Estimate]) -> b.Table:
-    rows: list[b.Row] = [[tables.TITLES[key], cell_of(one), one.n] for key, one in figures.items()]
+    rows: list[b.Row] = [[tables.TITLES[key], cell_of(figure), figure.n] for key, figure in figures.items()]
     return b.Table(columns=[b.Column("Figure"), *b.numbers("value", "n")], rows=rows, kind="figures narrow")
 
 
-def _most_confused(found: AgainstGold) -> b.Group:
+def _most_confused(against_gold: AgainstGold) -> b.Group:
     """Return the pairs of very many labels that are confused most."""
-    wrong = found.table[:-1] * (1 - np.eye(len(found.labels), dtype=np.intp))
+    wrong = against_gold.table[:-1] * (1 - np.eye(len(against_gold.labels), dtype=np.intp))
     places = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
-    pairs = [divmod(place, len(found.labels)) for place in places.tolist()]
-    rows: list[b.Row] = [[found.labels[ours], found.labels[gold], int(wrong[ours, gold])] for ours, gold in pairs]
+    pairs = [divmod(index, len(against_gold.labels)) for index in places.tolist()]
+    rows: list[b.Row] = [
+        [against_gold.labels[ours], against_gold.labels[gold], int(wrong[ours, gold])] for ours, gold in pairs
+    ]
     shown = [row for row, pair in zip(rows, pairs, strict=True) if wrong[pair]]
     table = b.Table(columns=[b.Column("label"), b.Column("gold"), *b.numbers("rows")], rows=shown, kind="narrow")
     return b.titled("Which labels are confused most?", table)
 
 
-def _confused(found: AgainstGold) -> b.Group:
+def _confused(against_gold: AgainstGold) -> b.Group:
     """Return a line per label and a column per gold label; from some number of labels on, columns are numbered."""
-    numbered = len(found.labels) > tables.MOST_NAMED
-    gold = found.table.sum(axis=0).tolist()
+    numbered = len(against_gold.labels) > tables.MOST_NAMED
+    gold = against_gold.table.sum(axis=0).tolist()
     columns, lines = [b.Column("label ↓ gold →")], []
-    for place, label in enumerate(found.labels, 1):
-        columns.append(b.Column(str(place) if numbered else b.name(label), "number", label))
-        lines.append((b.Styled(f"{place} ", "quiet"), b.name(label)) if numbered else b.name(label))
+    for index, label in enumerate(against_gold.labels, 1):
+        columns.append(b.Column(str(index) if numbered else b.name(label), "number", label))
+        lines.append((b.Styled(f"{index} ", "quiet"), b.name(label)) if numbered else b.name(label))
     rows = [
-        [line, *_line(found, at, gold, numbered)]
+        [line, *_line(against_gold, at, gold, numbered)]
         for at, line in enumerate((*lines, tables.NO_LABEL))
-        if at < len(lines) or found.table[at].any()
+        if at < len(lines) or against_gold.table[at].any()
     ]
-    rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, found.n))])
+    rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, against_gold.n))])
     shares = (
         "Point at a cell for its shares. Columns are gold labels by number."
         if numbered
@@ -120,55 +124,55 @@ def _confused(found: AgainstGold) -> b.Group:
     return b.titled("Which labels are confused?", table, b.note(shares))
 
 
-def _line(found: AgainstGold, line: int, gold: Sequence[int], numbered: bool) -> b.Row:
-    given = int(found.table[line].sum())
+def _line(against_gold: AgainstGold, line: int, gold: Sequence[int], numbered: bool) -> b.Row:
+    row_total = int(against_gold.table[line].sum())
     cells: b.Row = []
-    for column, times in enumerate(found.table[line].tolist()):
-        of_gold, of_label = percent(times, gold[column]), percent(times, given)
+    for column, times in enumerate(against_gold.table[line].tolist()):
+        of_gold, of_label = percent(times, gold[column]), percent(times, row_total)
         heat = f"heat-{sum(times > step * gold[column] for step in HEAT)}" if times else "quiet"
         shares = () if numbered or not times else (b.Styled(f"{of_gold} · {of_label}", "small"),)
-        said = f"{of_gold} of this gold label, {of_label} of this label" if times else None
+        hint = f"{of_gold} of this gold label, {of_label} of this label" if times else None
         shown = "·" if numbered and not times else count(times)
-        cells.append(b.Shaded((shown, *shares), f"number {'same' if line == column else heat}", said))
-    return [*cells, b.Shaded(count(given), "number quiet")]
+        cells.append(b.Shaded((shown, *shares), f"number {'same' if line == column else heat}", hint))
+    return [*cells, b.Shaded(count(row_total), "number quiet")]
 
 
-def _by_label(found: AgainstGold) -> b.Group:
+def _by_label(against_gold: AgainstGold) -> b.Group:
     """Return precision and recall per label."""
-    rare = any("f1" not in figures and "recall" in figures for figures in found.by_label.values())
+    rare = any("f1" not in figures and "recall" in figures for figures in against_gold.by_label.values())
     notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
-    if silent := int(found.table[-1].sum()):
+    if silent := int(against_gold.table[-1].sum()):
         notes.append(f"{counted(silent, 'row')} without a label count as wrong; κ and α leave them out.")
     rows: list[b.Row] = []
-    for code, (label, figures) in enumerate(found.by_label.items()):
-        said, true = int(found.table[code].sum()), int(found.table[:, code].sum())
-        rows.append([b.name(label), *(cell_of(figures.get(mean)) for mean in MEANS), said, true])
+    for code, (label, figures) in enumerate(against_gold.by_label.items()):
+        labelled, true = int(against_gold.table[code].sum()), int(against_gold.table[:, code].sum())
+        rows.append([b.name(label), *(cell_of(figures.get(mean)) for mean in MEANS), labelled, true])
     for title, ending in (("mean of labels", ""), ("mean weighted by gold", "_weighted")):
-        cells = [cell_of(found.figures.get(f"{mean}{ending}")) for mean in MEANS]
-        rows.append([b.Styled(title, "em"), *cells, "", found.n])
+        cells = [cell_of(against_gold.figures.get(f"{mean}{ending}")) for mean in MEANS]
+        rows.append([b.Styled(title, "em"), *cells, "", against_gold.n])
     columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
     return b.titled("Per label", b.Table(columns=columns, rows=rows, kind="figures"), b.note(" ".join(notes)))
 
 
-def coders(found: AmongCoders) -> b.Group:
+def coders(among_coders: AmongCoders) -> b.Group:
     """Return how far people agree with each other and with the labels."""
-    kinds = list(dict.fromkeys(kind for one in found.pairs for kind in one.figures))
+    kinds = list(dict.fromkeys(kind for figure in among_coders.pairs for kind in figure.figures))
     rows: list[b.Row] = []
-    for one in found.pairs:
-        pair: b.Words = (b.name(one.first), " – ", b.name(one.second))
-        n = max((each.n for each in one.figures.values()), default=0)
-        rows.append([pair, *(cell_of(one.figures.get(kind)) for kind in kinds), n])
+    for coder_pair in among_coders.pairs:
+        pair: b.Words = (b.name(coder_pair.first), " – ", b.name(coder_pair.second))
+        n = max((each.n for each in coder_pair.figures.values()), default=0)
+        rows.append([pair, *(cell_of(coder_pair.figures.get(kind)) for kind in kinds), n])
     alphas: list[str | b.Styled] = []
-    for kind, alpha in found.alpha.items():
+    for kind, alpha in among_coders.alpha.items():
         alphas.append(b.strong(f"{tables.TITLES[kind]}: {number(alpha.value)}"))
         alphas.append(f" {interval(alpha.interval)} on {counted(alpha.n, 'row')}. ")
-    tied = f"{count(found.tied)} of {counted(found.rows, 'row')} with several labels have no majority."
+    tied = f"{count(among_coders.tied)} of {counted(among_coders.rows, 'row')} with several labels have no majority."
     columns = [b.Column("Pair"), *b.numbers(*(tables.TITLES[kind] for kind in kinds), "n")]
     return b.titled(
-        counted(len(found.names), "coder"),
+        counted(len(among_coders.names), "coder"),
         b.text(*alphas, tied),
         b.Table(columns=columns, rows=rows, kind="figures"),
-        b.text(b.name(tables.about_replacing(found))),
+        b.text(b.name(tables.about_replacing(among_coders))),
         b.note(tables.ABOUT_PAIRS),
     )
 
@@ -176,22 +180,22 @@ def coders(found: AmongCoders) -> b.Group:
 def how_good(view: View) -> b.Section:
     """Return how good the labels are: the charts and tables that most people need, the others folded; or why not."""
     learned, config = view.result.learned, view.result.config
-    found, curves, people = learned.against_gold, learned.curves, learned.among_coders
+    against_gold, curves, people = learned.against_gold, learned.curves, learned.among_coders
     unit = "questions" if config.relations.rewriter else "calls"
     shown: list[b.Block] = [b.text(f"From {counted(curves.rows, 'gold row')}, {HELD_OUT}.")] if curves else []
     beside: list[b.Block] = [] if curves is None else [calibration(curves)]
     if curves is not None:
         shown.append(risk(curves, learned.model.certificate))
-    if learned.figures and (curves is None or found is None):
+    if learned.figures and (curves is None or against_gold is None):
         shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
-    many = found is not None and len(found.labels) > MANY_LABELS
-    if found is not None and not found.by_label:
-        beside.append(b.titled("Numbers against gold", _listed(found.figures)))
-    elif found is not None:
-        beside.append(_most_confused(found) if many else _confused(found))
+    many = against_gold is not None and len(against_gold.labels) > MANY_LABELS
+    if against_gold is not None and not against_gold.by_label:
+        beside.append(b.titled("Numbers against gold", _listed(against_gold.figures)))
+    elif against_gold is not None:
+        beside.append(_most_confused(against_gold) if many else _confused(against_gold))
     shown.append(b.Group(beside, kind="pair") if beside else None)
-    if found is not None and found.by_label:
-        shown += [beyond_chance(found)] if many else [_by_label(found), beyond_chance(found)]
+    if against_gold is not None and against_gold.by_label:
+        shown += [beyond_chance(against_gold)] if many else [_by_label(against_gold), beyond_chance(against_gold)]
     if learned.by_group is not None:
         shown.append(b.titled(f"By {learned.by_group.by}", *b.results(learned.by_group.table())[1:]))
     if people is not None:
@@ -222,23 +226,23 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
         ),
         _table(figures, learned.model.weights.diagnostics.optimiser),
         b.text(b.strong(bought), kind="verdict") if bought else None,
-        *(_verdict(one) for one in figures[1:] if one.behind is not None and one.method not in PARTS),
+        *(_verdict(figure) for figure in figures[1:] if figure.behind is not None and figure.method not in PARTS),
         b.note(
             about_auroc(figures),
             GLOSSARY,
             ABOUT_ECE,
             f" {ABOUT_P}",
-            ABOUT_ZERO_SHOT if any(one.method.startswith(ZERO_SHOT) for one in figures[1:]) else "",
-            ABOUT_LOG_PROBS if any(one.graded for one in figures) else "",
+            ABOUT_ZERO_SHOT if any(figure.method.startswith(ZERO_SHOT) for figure in figures[1:]) else "",
+            ABOUT_LOG_PROBS if any(figure.graded for figure in figures) else "",
         ),
     )
 
 
 def about_auroc(figures: Sequence[MethodFigures]) -> str:
     """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    found = ["auroc_confidence" in one.figures for one in figures]
-    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
-    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+    has_confidence = ["auroc_confidence" in figure.figures for figure in figures]
+    older = "" if any(has_confidence) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
+    return ABOUT_AUROC if all(has_confidence) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
 
 
 def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
@@ -246,48 +250,50 @@ def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "qu
 
     `unit` is what the price is counted in.
     """
-    first = next((one for one in figures if one.method == FIRST_QUESTION), None)
+    first = next((figure for figure in figures if figure.method == FIRST_QUESTION), None)
     if first is None or first.behind is None or first.accuracy_behind is None:
         return ""
     times = (figures[0].questions or 0) / (first.questions or 1)
     asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
     gains = f"{points(first.behind, 'class AUROC')} and {points(first.accuracy_behind, 'accuracy')}"
     shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
-    found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
-    return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
+    doubt = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
+    return f"{asking} bought {gains} for {times:.2g} × the {unit}{doubt}."
 
 
 def what_texts_add(figures: Sequence[MethodFigures]) -> str:
     """Return in one sentence what the model of the texts adds to the votes; empty if it has no say."""
-    alone = next((one for one in figures if one.method == VOTES_ALONE), None)
+    alone = next((figure for figure in figures if figure.method == VOTES_ALONE), None)
     if alone is None or alone.accuracy_behind is None:
         return ""
     return f"Reading the texts adds {points(alone.accuracy_behind, 'accuracy')} to the votes, without a call."
 
 
 def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
-    ends = [one.auroc.interval for one in figures]
-    low = max(0.0, min(one.low for one in ends) - 0.02)
-    high = min(1.0, max(one.high for one in ends) + 0.02)
-    graded = any(one.graded for one in figures)
+    ends = [figure.auroc.interval for figure in figures]
+    low = max(0.0, min(figure.low for figure in ends) - 0.02)
+    high = min(1.0, max(figure.high for figure in ends) + 0.02)
+    graded = any(figure.graded for figure in figures)
     auroc, *others = b.numbers(*(title for _, title in METRICS))
     more = b.numbers("questions", *(["log-probs"] if graded else []), "n")
     rows: list[b.Row] = []
-    for one in figures:
-        first, *rest = [cell_of(one.figures.get(metric)) for metric, _ in METRICS]
-        needs = ["yes" if one.graded else "no"] if graded else []
-        spot = b.Spot(one.auroc.value, one.auroc.interval, low, high)
-        whole = one.questions is None or round(one.questions, 1).is_integer()  # else some texts were asked fewer
-        asked = number(one.questions, 0 if whole else 1)
-        rows.append([_name(one, optimiser), first, spot, *rest, asked, *needs, one.auroc.n])
+    for figure in figures:
+        first, *rest = [cell_of(figure.figures.get(metric)) for metric, _ in METRICS]
+        needs = ["yes" if figure.graded else "no"] if graded else []
+        spot = b.Spot(figure.auroc.value, figure.auroc.interval, low, high)
+        whole = figure.questions is None or round(figure.questions, 1).is_integer()  # else some texts were asked fewer
+        asked = number(figure.questions, 0 if whole else 1)
+        rows.append([_name(figure, optimiser), first, spot, *rest, asked, *needs, figure.auroc.n])
     axis = b.Column(f"{number(low)} to {number(high)}", "chart axis")
     return b.Table(columns=[b.Column("Method"), auroc, axis, *others, *more], rows=rows, kind="figures")
 
 
-def _name(one: Any, optimiser: str) -> b.Styled:
-    if one.behind is not None or one.method in NAMES:
-        return b.name(NAMES.get(one.method, one.method))
-    return b.name(f"PCS, {one.method}" if optimiser in ("", one.method) else f"PCS, {one.method}: {optimiser}")
+def _name(figures: Any, optimiser: str) -> b.Styled:
+    if figures.behind is not None or figures.method in NAMES:
+        return b.name(NAMES.get(figures.method, figures.method))
+    return b.name(
+        f"PCS, {figures.method}" if optimiser in ("", figures.method) else f"PCS, {figures.method}: {optimiser}"
+    )
 
 
 def _verdict(other: Any) -> b.Paragraph:
@@ -296,9 +302,9 @@ def _verdict(other: Any) -> b.Paragraph:
     if other.accuracy_behind:
         tests.append(("accuracy", other.accuracy_behind, other.holm_accuracy))
     shown = [VERDICTS[metric][test.difference > 0] for metric, test, p_value in tests if p_value < SHOWN]
-    found = f"PCS {' and '.join(shown)} than {rival}." if shown else NO_DIFFERENCE.format(rival)
+    verdict = f"PCS {' and '.join(shown)} than {rival}." if shown else NO_DIFFERENCE.format(rival)
     differences = [f"in {metric} {_difference(test, p_value)}" for metric, test, p_value in tests]
-    return b.text(b.strong(found, own=True), f" Difference {'; '.join(differences)}.", kind="verdict")
+    return b.text(b.strong(verdict, own=True), f" Difference {'; '.join(differences)}.", kind="verdict")
 
 
 def _difference(test: BootstrapTest, p_value: float) -> str:

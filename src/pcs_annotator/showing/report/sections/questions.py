@@ -49,20 +49,20 @@ def silences(view: View) -> b.Folded | None:
     """Return why rewrites and answers are missing; None if none is."""
     result = view.result
     unlisted = "a label that the server did not list may have more than 1 %; it was given the most that it can have"
-    found = [
+    missing = [
         *(reasons(f"Why {what}", result.silences[kind]) for kind, what in SILENCES.items()),
         reasons("Why answers are labels without probabilities", result.hard),
         b.note(f"In {counted(result.bounded, 'answer')}, {unlisted}.") if result.bounded else None,
         reasons("Failed calls, repeated by the next run", result.tally.failed),
     ]
-    return b.Folded("Missing rewrites and answers, and why", found) if any(found) else None
+    return b.Folded("Missing rewrites and answers, and why", missing) if any(missing) else None
 
 
-def reasons(title: str, found: Mapping[str, int], most: int = MOST_REASONS) -> b.Group | None:
+def reasons(title: str, counts: Mapping[str, int], most: int = MOST_REASONS) -> b.Group | None:
     """Return why something happened, the most frequent reasons first; None if it did not."""
-    if not found:
+    if not counts:
         return None
-    top = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    top = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     items: list[b.Words] = [
         (b.Styled(count(times), "count"), " ", b.Styled(reason, "plain", own=True)) for reason, times in top[:most]
     ]
@@ -75,12 +75,14 @@ def questions(view: View) -> b.Section | None:
     """Return what every model and every relation adds; None if nobody was asked."""
     if not len(view.result.votes):
         return None
-    found = _valued(view)
-    section = weights(view.result.learned, view.result.votes, None if isinstance(found, str) else found)
+    values_or_reason = _valued(view)
+    section = weights(
+        view.result.learned, view.result.votes, None if isinstance(values_or_reason, str) else values_or_reason
+    )
     added = (
-        b.note(f"What relations add is not known: {found.rstrip('.')}.")
-        if isinstance(found, str)
-        else b.text(found.conclusions[-1], kind="verdict")
+        b.note(f"What relations add is not known: {values_or_reason.rstrip('.')}.")
+        if isinstance(values_or_reason, str)
+        else b.text(values_or_reason.conclusions[-1], kind="verdict")
     )
     learned, table, *more = section.blocks
     return b.section("questions", section.title, learned, table, added, *more, silences(view))
@@ -108,18 +110,18 @@ def weights(learned: Learned, votes: Votes, values: RelationValues | None = None
 
 def about_weights(weights: Weights) -> str:
     """Return how weights came about: learned, and from what, or why not."""
-    found = weights.diagnostics
-    if not found.gold_rows:
+    diagnostics = weights.diagnostics
+    if not diagnostics.gold_rows:
         return "there are no gold labels, so all votes count the same"
-    if found.nothing_learned:
-        return f"nothing was learned: {found.nothing_learned}"
-    if found.optimiser in LEARN_NOTHING:
-        return f"the weights are fixed, because {found.optimiser} learns nothing"
-    rows = f"{found.gold_rows:,} gold row{'s' if found.gold_rows > 1 else ''}"
-    text = f"weights learned from {rows} by {found.optimiser or 'a custom optimiser'}"
-    if not found.candidates:
+    if diagnostics.nothing_learned:
+        return f"nothing was learned: {diagnostics.nothing_learned}"
+    if diagnostics.optimiser in LEARN_NOTHING:
+        return f"the weights are fixed, because {diagnostics.optimiser} learns nothing"
+    rows = f"{diagnostics.gold_rows:,} gold row{'s' if diagnostics.gold_rows > 1 else ''}"
+    text = f"weights learned from {rows} by {diagnostics.optimiser or 'a custom optimiser'}"
+    if not diagnostics.candidates:
         return text
-    by_loss = sorted(found.candidates.items(), key=lambda pair: (pair[1], pair[0]))
+    by_loss = sorted(diagnostics.candidates.items(), key=lambda pair: (pair[1], pair[0]))
     losses = ", ".join(f"{name} {loss:.3f}" for name, loss in by_loss)
     return f"{text}, which had the lowest log-loss in cross-validation ({losses})"
 
@@ -131,8 +133,8 @@ def about_evidence(weights: Weights) -> str:
     if weights.evidence.reads != "mean log-odds":
         return "This optimiser also learns which labels each model confuses; the weights are a summary of that."
     averaged = "The log-odds of a model's answers are averaged, so its questions count the same."
-    found = weights.diagnostics
-    if not found.gold_rows or found.nothing_learned or found.optimiser in LEARN_NOTHING:
+    diagnostics = weights.diagnostics
+    if not diagnostics.gold_rows or diagnostics.nothing_learned or diagnostics.optimiser in LEARN_NOTHING:
         return averaged
     return (
         f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
@@ -145,8 +147,8 @@ def _texts(model: TextModel | None) -> Iterator[b.Block]:
     if model is not None:
         alone = f"A model of the texts joins the votes; alone, it is right on {percent(model.accuracy, 1)} of gold rows"
         yield b.text(f"{alone}, each read by a model that did not see it.", kind="verdict")
-        told = [(label, b.name(", ".join(words))) for label, words in model.words.items() if words]
-        yield b.Folded("Words that speak for each label", [b.KeyValues(told)]) if told else None
+        telling = [(label, b.name(", ".join(words))) for label, words in model.words.items() if words]
+        yield b.Folded("Words that speak for each label", [b.KeyValues(telling)]) if telling else None
 
 
 def _saved(spending: Spending | None) -> b.Block:
@@ -160,7 +162,13 @@ def _saved(spending: Spending | None) -> b.Block:
 
 def _table(parts: Mapping[str, _Part]) -> b.Table:
     """Return a line per model and per relation; columns that would be empty are left out."""
-    filled = {name for _, cells in parts.values() for own in cells.values() for name, cell in own.items() if cell}
+    filled = {
+        name
+        for _, cells in parts.values()
+        for cells_of_name in cells.values()
+        for name, cell in cells_of_name.items()
+        if cell
+    }
     shown = [name for name in HINTS if name in {"weight", *filled}]
     columns = [b.Column("Asked"), *(b.Column(name, "number", HINTS[name]) for name in shown)]
     columns.insert(2, b.Column("", "chart"))
@@ -168,31 +176,31 @@ def _table(parts: Mapping[str, _Part]) -> b.Table:
     for title, (shares, cells) in parts.items():
         rows.append([b.Styled(title, "bold"), *[""] * (len(columns) - 1)])
         for name, share, level in _levels(shares):
-            weight, own = share and Figure(share.weight, share.interval), cells.get(name, {})
-            rows.append([b.name(name), weight, level, *(own.get(key, "") for key in shown[1:])])
+            weight, cells_of_name = share and Figure(share.weight, share.interval), cells.get(name, {})
+            rows.append([b.name(name), weight, level, *(cells_of_name.get(key, "") for key in shown[1:])])
     return b.Table(columns=columns, rows=rows, kind="asked", label="Models and relations")
 
 
 def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | None, b.Cell]]:
     """Yield name, weight and bar, the heaviest first; without votes there is no weight, and no bar but the reason."""
-    given = {one: share for one, share in shares.items() if share is not None}
-    ends = [share.interval.high for share in given.values() if share.interval]
-    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
-    equal = 1 / max(len(given), 1)
-    for one, share in sorted(given.items(), key=lambda pair: -pair[1].weight):
-        yield one, share, b.Level(share.weight, share.interval, max(top, equal), equal)
-    yield from ((one, None, b.Styled("cast no votes", "small")) for one in shares if one not in given)
+    weighted = {name: share for name, share in shares.items() if share is not None}
+    ends = [share.interval.high for share in weighted.values() if share.interval]
+    top = min(1.0, max([*(share.weight for share in weighted.values()), *ends], default=1.0) * 1.06) or 1.0
+    equal = 1 / max(len(weighted), 1)
+    for name, share in sorted(weighted.items(), key=lambda pair: -pair[1].weight):
+        yield name, share, b.Level(share.weight, share.interval, max(top, equal), equal)
+    yield from ((name, None, b.Styled("cast no votes", "small")) for name in shares if name not in weighted)
 
 
 def _of_models(votes: Votes, spending: Spending | None) -> dict[str, dict[str, b.Cell]]:
     changed = _changed("annotator", votes)
-    found: dict[str, dict[str, b.Cell]] = {}
-    for place, name in enumerate(votes.annotators):
-        given, silent = int(np.sum(votes.codes[:, place] >= 0)), int(np.sum(votes.codes[:, place] == ABSTAINED))
-        found[name] = {"answered": percent(given, given + silent), "changed": changed.get(name, "")}
+    cells: dict[str, dict[str, b.Cell]] = {}
+    for index, name in enumerate(votes.annotators):
+        answered, silent = int(np.sum(votes.codes[:, index] >= 0)), int(np.sum(votes.codes[:, index] == ABSTAINED))
+        cells[name] = {"answered": percent(answered, answered + silent), "changed": changed.get(name, "")}
     for name, share in spending.by_annotator.items() if spending is not None else ():
-        found[name]["new texts"] = percent(share, 1)
-    return found
+        cells[name]["new texts"] = percent(share, 1)
+    return cells
 
 
 def _of_relations(
@@ -200,19 +208,19 @@ def _of_relations(
 ) -> dict[str, dict[str, b.Cell]]:
     changed = _changed("relation", votes)
     answered = (votes.codes >= 0).any(axis=(1, 3)).sum(axis=0).tolist()
-    found: dict[str, dict[str, b.Cell]] = {
+    cells: dict[str, dict[str, b.Cell]] = {
         name: {"answered": percent(times, len(votes)), "changed": changed.get(name, "")}
         for name, times in zip(votes.relations, answered, strict=True)
     }
     for name, share in spending.by_relation.items() if spending is not None else ():
-        found[name]["new texts"] = percent(share, 1)
-    for one in values.relations if values is not None else ():
-        found[one.relation] |= {"adds": points(one.per_question) or DASH, "advice": ADVICE[one.advice]}
-    return found
+        cells[name]["new texts"] = percent(share, 1)
+    for value in values.relations if values is not None else ():
+        cells[value.relation] |= {"adds": points(value.per_question) or DASH, "advice": ADVICE[value.advice]}
+    return cells
 
 
 def _changed(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, str]:
-    return {name: percent(one.changed, one.pairs) for name, one in flips_by(kind, votes).items()}
+    return {name: percent(entry.changed, entry.pairs) for name, entry in flips_by(kind, votes).items()}
 
 
 def _valued(view: View) -> RelationValues | str:

@@ -107,7 +107,7 @@ def entry(shown: Sequence[Row], cells: Sequence[Cell], room: int) -> Entry:
         "sure": round(row.certainty, 4),
         "is": list(row.marks),
         "cells": cells,
-        "votes": [_votes(one, room) for one in shown],
+        "votes": [_votes(verdict, room) for verdict in shown],
         **({"people": _people(row.reviewed)} if row.reviewed else {}),
     }
 
@@ -148,8 +148,8 @@ def _which(view: View, selection: Selection) -> str:
 
 
 def _controls(view: View, selection: Selection) -> Markup:
-    given = Counter(row.outcome.label for row in selection.rows)
-    labels = [(name, f"{name} ({count(given[name])})") for name in view.task.labels if given[name]]
+    label_counts = Counter(row.outcome.label for row in selection.rows)
+    labels = [(name, f"{name} ({count(label_counts[name])})") for name in view.task.labels if label_counts[name]]
     filters = [(name, title.format(measure=_measure(view))) for name, title in FILTERS]
     return controls(
         ORDERS if any(row.outcome.decision for row in selection.rows) else ORDERS[1:],
@@ -174,7 +174,9 @@ def controls(orders: Sequence[tuple[str, str]], labels: Markup | None, *filters:
 
 
 def _choice(name: str, title: str, options: Sequence[tuple[str, str]]) -> Markup:
-    return tag("select", *(tag("option", said, value=value) for value, said in options), id=name, aria_label=title)
+    return tag(
+        "select", *(tag("option", caption, value=value) for value, caption in options), id=name, aria_label=title
+    )
 
 
 def filter_buttons(group: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
@@ -216,8 +218,8 @@ CELLS: Mapping[str, Callable[[Row], Cell]] = {"gold": _gold, "verdict": _verdict
 def _people(reviewed: Reviewed) -> list[str]:
     """Return what every person said, with their notes."""
     return [
-        f"{name}: {'skipped' if one.label is None else one.label}{f' · {one.note}' if one.note else ''}"
-        for name, one in reviewed.by_reviewer.items()
+        f"{name}: {'skipped' if verdict.label is None else verdict.label}{f' · {verdict.note}' if verdict.note else ''}"
+        for name, verdict in reviewed.by_reviewer.items()
     ]
 
 
@@ -226,8 +228,8 @@ def _votes(row: Row, room: int) -> list[Any]:
     votes = row.votes
     label = -1 if row.outcome.leaf is None else votes.labels.index(row.outcome.leaf)
     lines = [
-        [_variant(row, relation, room), *(_vote(row, at, place) for at in range(len(votes.annotators)))]
-        for place, relation in enumerate(votes.relations)
+        [_variant(row, relation, room), *(_vote(row, at, index) for at in range(len(votes.annotators)))]
+        for index, relation in enumerate(votes.relations)
     ]
     return [label, lines]
 
@@ -253,10 +255,10 @@ def _vote(row: Row, annotator: int, relation: int) -> Any:
     if row.grades is not None and not np.isnan(row.grades[annotator, relation]).any():
         grades = row.grades[annotator, relation]
         first, *others = np.argsort(-grades, kind="stable").tolist()
-        known = [first, *(code for code in others if grades[code] >= LEAST_GRADE)][:MOST_GRADES]
-        return ["graded", *([code, round(float(grades[code]), 2)] for code in known)]
+        shown_codes = [first, *(code for code in others if grades[code] >= LEAST_GRADE)][:MOST_GRADES]
+        return ["graded", *([code, round(float(grades[code]), 2)] for code in shown_codes)]
     draws = row.codes[annotator, relation].tolist()
-    given = Counter(code for code in draws if code >= 0).most_common()
-    if not given:
+    answers = Counter(code for code in draws if code >= 0).most_common()
+    if not answers:
         return ABSTAINED if ABSTAINED in draws else NOT_ASKED
-    return given[0][0] if len(draws) == 1 else ["drawn", *map(list, given)]
+    return answers[0][0] if len(draws) == 1 else ["drawn", *map(list, answers)]

@@ -62,11 +62,11 @@ def headline(view: View) -> Markup:
 
 def _given(counts: Counts) -> Iterator[str | b.Styled]:
     """Yield how often each label was given, each in its own writing direction; rare ones are counted together."""
-    given = Counter(counts.labels).most_common()
-    for label, rows in given[:MOST_LABELS]:
+    label_counts = Counter(counts.labels).most_common()
+    for label, rows in label_counts[:MOST_LABELS]:
         yield b.Styled(label, "chip", own=True)
         yield f" {count(rows)} "
-    if rest := given[MOST_LABELS:]:
+    if rest := label_counts[MOST_LABELS:]:
         yield f"and {count(sum(rows for _, rows in rest))} with {counted(len(rest), 'other label')} "
     if counts.unlabelled:
         yield b.Styled("no label", "warn")
@@ -125,15 +125,15 @@ def _accuracy(view: View) -> b.KeyFigure:
     if not view.result.learned.figures:
         gold = counted(view.gold_rows, "gold row") if view.gold_rows else "no gold rows"
         return b.KeyFigure("unknown", "share of right labels", gold)
-    found = view.result.learned.figures[0].accuracy
-    interval = percent_interval(found.interval).replace(" %", "\N{NO-BREAK SPACE}%")
-    return b.KeyFigure(percent(found.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
+    accuracy = view.result.learned.figures[0].accuracy
+    interval = percent_interval(accuracy.interval).replace(" %", "\N{NO-BREAK SPACE}%")
+    return b.KeyFigure(percent(accuracy.value, 1), "of labels are right", f"{interval}, {HELD_OUT}")
 
 
 def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
-    rough, found = about_confidence(model), _decisions(counts)
-    parts = [(title, kind, found[decision]) for decision, title, kind in DECISIONS]
+    rough, decisions = about_confidence(model), _decisions(counts)
+    parts = [(title, kind, decisions[decision]) for decision, title, kind in DECISIONS]
     return b.section(
         "promise",
         "Promise",
@@ -150,10 +150,12 @@ def _stamped(model: Model, counts: Counts) -> b.Group:
         stamp, what, more = b.Stamp("no promise", "quiet"), "No promise was requested", b.text(NOT_ASKED)
         return b.Group([stamp, b.Paragraph(what, "promise"), more], kind="cert")
     certificate = None if model.by_agreement else model.certificate
-    said = without_gold(counts) if certificate is None else promised(certificate)
+    promise_text = without_gold(counts) if certificate is None else promised(certificate)
     stamp = b.stamp("none" if certificate is None else certificate_text.standing(certificate))
-    what, _, why = said.headline.removeprefix("promise: ").partition(": ")
-    details = b.Bullets([f"{capital(one)}." for one in ((why, *said.details) if why else said.details)])
+    what, _, why = promise_text.headline.removeprefix("promise: ").partition(": ")
+    details = b.Bullets(
+        [f"{capital(detail)}." for detail in ((why, *promise_text.details) if why else promise_text.details)]
+    )
     return b.Group([stamp, b.Paragraph(capital(what), "promise"), details], kind="cert")
 
 
@@ -177,13 +179,13 @@ def _decisions(counts: Counts) -> Counter[str]:
 def look_at(facts: Facts, most: int | None = None) -> b.Section:
     """Return what is or may be wrong with the run, the most important first; those after the first `most` folded."""
     # These are our sentences: one that begins with an Arabic label must not be read from the right.
-    found: list[b.Words] = [
+    findings: list[b.Words] = [
         (b.Styled(flag.kind.replace("annotator", "model"), "warn"), " ", b.Styled(f"{flag.detail}.", "plain"))
         for flag in what_to_look_at(facts)
     ]
-    shown: list[b.Block] = [b.Bullets(found[:most], "notices") if found else b.text("Nothing stood out.")]
-    if most is not None and found[most:]:
-        shown.append(b.Folded(counted(len(found) - most, "more finding"), [b.Bullets(found[most:], "notices")]))
+    shown: list[b.Block] = [b.Bullets(findings[:most], "notices") if findings else b.text("Nothing stood out.")]
+    if most is not None and findings[most:]:
+        shown.append(b.Folded(counted(len(findings) - most, "more finding"), [b.Bullets(findings[most:], "notices")]))
     return b.section("look-at", "What to look at", *shown)
 
 
@@ -211,9 +213,15 @@ def _last_run(result: RunResult) -> b.Paragraph | None:
 def settings(view: View) -> b.Folded:
     """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
-    if (given := view.graded_answers) is not None:
-        graded = [f"{model} ({count(times)} with log-probabilities)" for model, times in given.items() if times]
-        parts.append(_part("answers", {"graded": graded, "hard": [one for one, times in given.items() if not times]}))
+    if (graded_answers := view.graded_answers) is not None:
+        graded = [
+            f"{model} ({count(times)} with log-probabilities)" for model, times in graded_answers.items() if times
+        ]
+        parts.append(
+            _part(
+                "answers", {"graded": graded, "hard": [detail for detail, times in graded_answers.items() if not times]}
+            )
+        )
     parts += [_part(part, values) for part, values in config_to_dict(view.result.config).items()]
     rebuilt = b.note("pcs report FOLDER rebuilds this page from the run folder.")
     return b.Folded("Settings, versions and seeds", [b.Group(parts, kind="settings"), rebuilt])
