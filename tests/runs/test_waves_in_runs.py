@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
 from pcs_annotator.runs.ledgers import paid_bills
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
