@@ -17,8 +17,8 @@ from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json

@@ -40,7 +40,7 @@ from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.wording import WithExamples
-from pcs_annotator.reviewing.rows import asked_questions
+from pcs_annotator.reviewing.run_rows import asked_questions
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.resolve_config import settings_of

@@ -10,6 +10,7 @@ from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
 from pcs_annotator.judging.optimisers.regression import LinearRegression
+from pcs_annotator.runs.columns import probabilities
 from pcs_annotator.runs.learn import (
     KnownRows,
     check_drift,
@@ -21,7 +22,6 @@ from pcs_annotator.runs.learn import (
     model_file,
     needs_gold,
 )
-from pcs_annotator.runs.result_columns import probabilities
 from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 

@@ -30,7 +30,7 @@ from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
 from pcs_annotator.studies.finish import Terms, finish

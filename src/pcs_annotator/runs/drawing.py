@@ -22,8 +22,8 @@ from pcs_annotator.judging.promise.audit import Audit, audit, audit_in_order
 from pcs_annotator.judging.promise.certificate import fingerprint
 from pcs_annotator.judging.promise.drift import profiles
 from pcs_annotator.runs.draw_registry import walk
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import Gold
+from pcs_annotator.runs.gold_labels import Gold
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.tables import people
 from pcs_annotator.tables.chunks import Dataset

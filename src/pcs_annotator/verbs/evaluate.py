@@ -37,13 +37,13 @@ from pcs_annotator.judging.metrics.coefficients import (
 )
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.recorded_votes import RecordedVotes
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
@@ -111,7 +111,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
     files = write_results(found.tables, request.out, request.policy)
     if request.source.is_dir():
-        folder = runs.RunFolder(request.source)
+        folder = RunFolder(request.source)
         write_json(folder.methods, {"version": __version__, **found.evaluation.to_dict()})
         files.append(folder.methods)
     return replace(found, files=files)
@@ -121,7 +121,7 @@ def fitted_with(source: Path) -> LearnSettings | None:
     """Return the settings of the last fit of a run, of a codebook those of its first variable; None for a table."""
     if not source.is_dir():
         return None
-    return Run.open(next(iter(runs.variables_in(runs.RunFolder(source)).values()), source)).settings
+    return Run.open(next(iter(variables_in(RunFolder(source)).values()), source)).settings
 
 
 def evaluate_votes(

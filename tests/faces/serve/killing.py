@@ -22,8 +22,8 @@ import numpy as np
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.stream import Stream

@@ -15,11 +15,11 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.learned_sets import SetResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.runs.whole_sets import SetResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at

@@ -20,9 +20,9 @@ from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.metrics.coefficients import Agreement, cohens_kappa
-from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing.report.sections.summary import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.sides import Matched, Side

@@ -1,22 +1,29 @@
-"""Versions of a run: every fit is kept, numbered and complete, so that one can go back to any of them.
+"""Fits of a run: `pcs fit` in the background, and every fit as a numbered version to which one can go back.
 
 `models/7.json` is `model.json` after the seventh fit, `models/7-evaluation.json` what was measured then. The model in
 use is a copy of one of them; that of a folder from before there were versions is number 1.
 """
 
-from collections.abc import Mapping
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.base.text import listed
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.files.config import known_settings
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.toml import known_settings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
 REMEDY = "use another version, which pcs versions lists"
+DONE = (0, 1)  # exit codes of a fit that ended well; 1 if some rows have no label
+LOWER_PRIORITY = 10
 
 
 class Version(NamedTuple):
@@ -159,3 +166,38 @@ def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:
             return known_settings(LearnSettings, read_json(folder.model).get(name, {}))
     except TableError:  # missing, or damaged
         return {}
+
+
+class FitProcess:
+    """`pcs fit` in a process of its own with a lower priority, so that nobody waits for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(folder))
+        self.process: subprocess.Popen[str] | None = None
+        self.stopped = False
+
+    def run(self) -> str:
+        """Run the fit, and return why it failed; empty if it did not."""
+        command = [*self.command, "--spare-looks", "--json"]
+        quiet = subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True)
+        except OSError as error:
+            return f"the fit in the background failed: {error}"
+        self.process = process
+        if self.stopped:  # meanwhile
+            process.terminate()
+        if hasattr(os, "setpriority"):
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
+        _, said = process.communicate()
+        if process.returncode in DONE:
+            return ""
+        why = said.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
+        return f"the fit in the background failed: {why} (no verdict is lost)"
+
+    def stop(self) -> None:
+        """Stop the fit under way, and those to come; what it was writing is written whole or not at all."""
+        self.stopped = True
+        if self.process is not None:
+            self.process.terminate()

@@ -7,9 +7,9 @@ import numpy as np
 
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.labeller import LabelledTexts, Labeller, LoadOptions, open_fitted
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.labeller import LabelledTexts, Labeller, LoadOptions, open_fitted
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.verbs.label import label

@@ -1,19 +1,22 @@
-"""Results as columns that are added to the user's table."""
+"""Columns of the user's table: those that name groups of texts, and results that are added to it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import warn_user
+from pcs_annotator.base.errors import ConfigError, TableError, warn_user
 from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.tables.arrow import pa
+from pcs_annotator.relations.language import language_of
+from pcs_annotator.tables.arrow import columns_of, pa, text_column
 
 SCORE_DECIMALS = 6
+LANGUAGE = "language"  # without a column of this name, the language of a text is detected
+MOST_GROUPS = 50
 
 
 def labelled_table(
@@ -127,3 +130,38 @@ def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_vot
     values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
     values[votes.silent] = without_votes
     return values
+
+
+def groups_of(by: str, table: pa.Table, texts: Sequence[str], name: str = "the table") -> list[str] | None:
+    """Return the group of every row: what the column `by` says, `(none)` for an empty cell; None for no `by`.
+
+    The language is detected if there is no such column.
+    """
+    if not by:
+        return None
+    columns = columns_of(table)
+    if by not in columns:
+        check_column(by, [*columns], name)
+        return [given_or_detected(by, text) for text in texts]
+    return [(cell or "").strip() or NO_GROUP for cell in text_column(by, columns[by]).to_pylist()]
+
+
+def check_column(by: str, columns: Sequence[str], name: str) -> None:
+    """Raise if a table has no column of groups, and they cannot be detected."""
+    if by and by not in columns and by != LANGUAGE:
+        detected = f"or use {LANGUAGE}, which is detected without a column"
+        raise TableError(f"{name} has no column {by!r} (--by): add it, {detected}; there are {', '.join(columns)}")
+
+
+def given_or_detected(by: str, text: str, given: str | None = None) -> str:
+    """Return the group of a single text: the one that was given, else its language if that is asked for."""
+    return (given or "").strip() or (language_of(text) if by == LANGUAGE else "") or NO_GROUP
+
+
+def refuse_many(by: str, groups: Sequence[str]) -> None:
+    """Raise if a column has too many values to be groups."""
+    if (number := len(set(groups))) > MOST_GROUPS:
+        raise ConfigError(
+            f"column {by!r} has {number:,} groups, and at most {MOST_GROUPS} can have a promise each: name another "
+            "column with --by, or join some groups in a new one, such as months instead of days"
+        )

@@ -23,10 +23,10 @@ from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import ShownVote
-from pcs_annotator.runs.examples import uses_examples
-from pcs_annotator.runs.gold import labels_by_people
+from pcs_annotator.runs.gold_examples import uses_examples
+from pcs_annotator.runs.gold_labels import labels_by_people
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.resolve_config import relation_options_of, task_of
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.arrow import pa

@@ -24,16 +24,15 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import ask
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.fit_process import FitProcess
-from pcs_annotator.runs.groups import given_or_detected
-from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.recent_texts import JudgeTogether
+from pcs_annotator.runs.columns import given_or_detected
+from pcs_annotator.runs.fits import FitProcess, left_unused, state_of
+from pcs_annotator.runs.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.recent_texts import JudgeTogether
 from pcs_annotator.runs.review_state import read_review
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.runs.versions import left_unused, state_of
 from pcs_annotator.tables.files import read_json
 
 LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed

@@ -25,14 +25,13 @@ from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.runs import ask, folder_votes, ledgers
+from pcs_annotator.runs.columns import groups_of, labelled_table
 from pcs_annotator.runs.executors import asking
-from pcs_annotator.runs.files.runs import RunFolder, WholeTable, read_whole
-from pcs_annotator.runs.groups import groups_of
-from pcs_annotator.runs.labelling.labeller import FittedRun, Labeller, job_of
-from pcs_annotator.runs.labelling.run_table import RunTable, data_hash_of, sampled_rows, taken
+from pcs_annotator.runs.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.learn import Learned
-from pcs_annotator.runs.result_columns import labelled_table
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder, WholeTable, read_whole
+from pcs_annotator.runs.run_table import RunTable, data_hash_of, sampled_rows, taken
 from pcs_annotator.tables import chunks, vote_files
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import CHUNK_ROWS, Dataset, TableStream, gold_in

@@ -33,14 +33,14 @@ from pcs_annotator.judging.frugal import Check, Frugal, graded_annotators, learn
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import ask, learn, resolve_config
-from pcs_annotator.runs.groups import given_or_detected
-from pcs_annotator.runs.labelling.recent_texts import RecentTexts
+from pcs_annotator.runs.columns import given_or_detected
+from pcs_annotator.runs.fits import number_in_use
 from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.recent_texts import RecentTexts
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
-from pcs_annotator.runs.versions import number_in_use
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.formats import STDIO
 

@@ -19,7 +19,7 @@ from pcs_annotator.core.gold import as_known, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash, text_key
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at_random, reached_at_random
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream, by_group

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import is_empty
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import gold_of
+from pcs_annotator.runs.gold_labels import gold_of
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold, task_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config, TaskSettings

@@ -20,7 +20,7 @@ from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promise.draw import Drawn
-from pcs_annotator.reviewing.rows import DECISIONS, Rows
+from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions
 from pcs_annotator.runs.review_state import ReviewState, now
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.runs.files.config import config_from_dict, config_to_dict, read_config
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.runs.toml import config_from_dict, config_to_dict, read_config
 
 GOOD = """
 [relations]

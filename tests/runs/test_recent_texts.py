@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator import Item, Votes, Weights
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.labelling.recent_texts import JudgeTogether, RecentTexts
+from pcs_annotator.runs.recent_texts import JudgeTogether, RecentTexts
 
 
 def one_text(name: str, *codes: int) -> Votes:

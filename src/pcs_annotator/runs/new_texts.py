@@ -12,14 +12,14 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.runs.columns import check_column, groups_of
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.groups import check_column, groups_of
-from pcs_annotator.runs.labelling.labeller import FittedRun, job_of
-from pcs_annotator.runs.labelling.rows import RowWriter, label_all, with_counted_coverage
-from pcs_annotator.runs.labelling.run_table import data_hash_of, is_large, joined
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.label_table import RowWriter, label_all, with_counted_coverage
+from pcs_annotator.runs.labeller import FittedRun, job_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_table import data_hash_of, is_large, joined
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import TableStream
@@ -122,7 +122,7 @@ class NewTexts:
     def _keep(self, fitted: FittedRun, rows: chunks.Dataset, votes: Votes, model: Model, judged: Predictions) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
         items = [replace(item, id=f"{rows.name}:{item.id}") for item in rows.items]
-        with Stream(runs.RunFolder(fitted.folder).stream) as stream:
+        with Stream(RunFolder(fitted.folder).stream) as stream:
             fitted.keep(stream, items, votes, model, judged)
 
 

@@ -15,7 +15,7 @@ from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config, review_state
-from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
+from pcs_annotator.runs.paths import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import people

@@ -30,19 +30,18 @@ from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
+from pcs_annotator.runs.columns import groups_of, labelled_table, refuse_many
 from pcs_annotator.runs.draw_registry import label_copies
-from pcs_annotator.runs.files.config import config_from_dict, known_settings
-from pcs_annotator.runs.files.runs import SAMPLED, RunFolder, read_origin, read_whole, variables_in
-from pcs_annotator.runs.gold import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
-from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
+from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
-from pcs_annotator.runs.result_columns import labelled_table
+from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_whole, variables_in
 from pcs_annotator.runs.review_state import ReviewState, read_review
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
-from pcs_annotator.runs.versions import keep_version, number_in_use, numbers, settings_of_fits, version_of
+from pcs_annotator.runs.toml import config_from_dict, known_settings
 from pcs_annotator.tables import chunks, vote_files, write
 from pcs_annotator.tables.chunks import read_source
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json

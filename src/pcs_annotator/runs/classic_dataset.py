@@ -29,7 +29,7 @@ from pcs_annotator.relations.combine import InTurn, choose_relations
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.relations.prompted import PromptedRelation
 from pcs_annotator.runs.executors import Panel
-from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
+from pcs_annotator.runs.gold_labels import labels_seen, refuse_other_gold
 from pcs_annotator.runs.learn import needs_gold
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, is_relation, name_annotators
 from pcs_annotator.tables.arrow import pa, text_column

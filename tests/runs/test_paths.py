@@ -10,7 +10,7 @@ import pytest
 
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.runs.files.runs import Origin, RunFolder, read_origin
+from pcs_annotator.runs.paths import Origin, RunFolder, read_origin
 from pcs_annotator.tables.files import (
     SCHEMA,
     atomic_path,

@@ -7,7 +7,7 @@ import pytest
 from pcs_annotator import PcsWarning, Weights
 from pcs_annotator.core.review import Reviewed, Verdict
 from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.runs.result_columns import labelled_table, result_columns, result_schema
+from pcs_annotator.runs.columns import labelled_table, result_columns, result_schema
 from tests.builders import votes_of
 
 FAKE, REAL, NONE = [0, 0, 0, 1], [1, 1, 1, 0], [-1] * 4

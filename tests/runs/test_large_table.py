@@ -25,9 +25,9 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
+from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
 from pcs_annotator.tables.files import signature
@@ -73,13 +73,13 @@ def models() -> Iterator[None]:
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr("pcs_annotator.runs.label_table.CHUNK_ROWS", CHUNK)
 
 
 @pytest.fixture
 def sampling(small_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some rows are learned from."""
-    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr("pcs_annotator.runs.run_table.SAMPLE_ROWS", SAMPLE)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
     config = replace(CONFIG, learn=replace(CONFIG.learn, **learn))
     whole = made(data, tmp_path / "whole", config)
     monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr("pcs_annotator.runs.label_table.CHUNK_ROWS", CHUNK)
     chunked = made(data, tmp_path / "chunked", config)
     assert chunked.counts == whole.counts
     assert (tmp_path / "chunked" / "labels.csv").read_bytes() == (tmp_path / "whole" / "labels.csv").read_bytes()
@@ -185,7 +185,7 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: None
 ) -> None:
     # so that not all gold rows are in the sample
-    monkeypatch.setattr("pcs_annotator.runs.labelling.run_table.SAMPLE_ROWS", GOLD // 2)
+    monkeypatch.setattr("pcs_annotator.runs.run_table.SAMPLE_ROWS", GOLD // 2)
     first = made(data, tmp_path / "run", ONE)
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         review.submit(verdict(review.show(review.rows.ids[0], "ann"), "good"))
@@ -422,7 +422,7 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     request = RunRequest(data=new, folder=tmp_path / "run", config=Config())
     whole = label(request, tmp_path / "whole.csv", saving)
     monkeypatch.setattr(run_table, "IN_MEMORY_ROWS", IN_MEMORY)
-    monkeypatch.setattr("pcs_annotator.runs.labelling.rows.CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr("pcs_annotator.runs.label_table.CHUNK_ROWS", CHUNK)
     chunked = label(request, tmp_path / "chunked.csv", saving)
     assert (tmp_path / "chunked.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert (chunked.counts, chunked.model.certificate, chunked.drift) == (
@@ -446,7 +446,7 @@ import sys, time
 from dataclasses import replace
 from pathlib import Path
 from pcs_annotator.models.provider import providers
-from pcs_annotator.runs.labelling import rows, run_table
+from pcs_annotator.runs import label_table, run_table
 from pcs_annotator.verbs.run import run
 from pcs_annotator.runs.run_request import RunRequest
 from tests.pipeline.LARGE import CHUNK, IN_MEMORY, ONE, SAMPLE
@@ -459,7 +459,7 @@ class Slow(SimulatedProvider):
         return opened
 
 providers._factories["simulated"] = Slow
-run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, run_table.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
+run_table.IN_MEMORY_ROWS, label_table.CHUNK_ROWS, run_table.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
 config = replace(ONE, ask=replace(ONE.ask, concurrency=4))
 run(RunRequest(data=Path(sys.argv[1]), folder=Path(sys.argv[2]), config=config))
 """
@@ -471,7 +471,7 @@ def test_a_run_that_is_killed_while_it_labels_all_rows_repeats_at_most_the_calls
 ) -> None:
     folder = tmp_path / "run"
     script = KILLED.replace("tests.pipeline.LARGE", __name__)
-    process = subprocess.Popen([sys.executable, "-c", script, str(data), str(folder)], cwd=Path(__file__).parents[3])
+    process = subprocess.Popen([sys.executable, "-c", script, str(data), str(folder)], cwd=Path(__file__).parents[2])
     while not (folder / "model.json").exists() or calls_in(folder) < 50:  # all rows are being asked about
         assert process.poll() is None
         time.sleep(0.05)

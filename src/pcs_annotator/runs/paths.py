@@ -49,7 +49,7 @@ class RunFolder:
     batches = _File("batches.json")  # batches at their providers, open and ended
     variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
     votes = _File("votes.parquet")  # every vote
-    versions = _File("models")  # every fit; see `runs/versions.py`
+    versions = _File("models")  # every fit; see `runs/fits.py`
     methods = _File("evaluation-methods.json")  # how good other methods are on the same votes
     whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
     all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
