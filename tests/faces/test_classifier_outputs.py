@@ -43,7 +43,7 @@ class Reader:
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own() -> None:
+def without_calls() -> None:
     Reader.calls = 0
 
 

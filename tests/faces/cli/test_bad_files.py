@@ -25,7 +25,7 @@ SCRIPTED = ["--labels", "good,bad", "--model", "scripted:hash", "--relations", "
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PCS_DEBUG", raising=False)
 
 

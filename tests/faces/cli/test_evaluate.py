@@ -66,7 +66,7 @@ def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str,
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 

@@ -12,7 +12,7 @@ from tests.stub.behaviour import Logprobs
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
 
 
