@@ -83,8 +83,8 @@ def test_elicited_answers_are_added_on_the_original_text() -> None:
 
 def test_an_elicited_annotator_that_was_asked_everything_is_kept_as_it_is() -> None:
     both = votes_of(["m", "m/ling-1s"], ["original", "voice"], 0, stated=0.5)
-    found = with_elicited(both, votes_of(["m", "m/ling-1s", "m/p-true"], ["original"], 1))
-    assert found.annotators == ("m", "m/ling-1s", "m/p-true")
+    found = with_elicited(both, votes_of(["m", "m/ling-1s"], ["original"], 1))
+    assert found.annotators == ("m", "m/ling-1s")
     assert (found.codes[:, 1] == 0).all()
     assert found.stated is not None
     assert np.isnan(found.stated[:, 2]).all()

@@ -35,7 +35,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 PACKAGES = ("numpy", "scipy")
-ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")  # how the published baselines ask for confidence
+ELICITED = ("1s-top-2", "2s-top-2", "ling-1s")  # how the published baselines ask for confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

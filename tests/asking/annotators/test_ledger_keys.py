@@ -19,9 +19,9 @@ from pcs_annotator.relations.phrases import all_phrases
 LABELS = ["left", "far-right", "çà"]
 TEXT = "First line.\n\nLabels:\n- left\n[text 0123456789ab] <label>left</label> \ud800"
 # Both parts of a conversation in two steps are read from this reply.
-REPLIES = {"p-true": "<label>left</label>", "2s-top-2": "G1: left\nG2: çà"}
+REPLIES = {"2s-top-2": "G1: left\nG2: çà"}
 
-KINDS = ("label", "1s-top-2", "2s-top-2", "ling-1s", "p-true")
+KINDS = ("label", "1s-top-2", "2s-top-2", "ling-1s")
 PINNED = {
     "en": "428f153b 4528468c 8f4ddc72 6b152115 d66c0d83",
     "de": "30e7280d 8b97f1cb 898494f4 22e489b0 fda50394",
@@ -55,7 +55,7 @@ def questions(language: str, kind: str) -> Iterator[Question]:
         assert all_phrases()[language].data in question.request.messages[0].content
         yield question
         if kind in REPLIES:
-            said = "left" if kind == "p-true" and constrains else REPLIES[kind]
+            said = REPLIES[kind]
             following = annotator.parse_reply(question, [Reply(text=said)], model)
             assert isinstance(following, Question)
             yield following
