@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.development_data import Dataset, babe, load, read_models
 from pcs_annotator import PcsWarning, fit_weights, score
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.metrics.metrics import ece
-from pcs_annotator.judging.weighing.calibration import CalibrationMethod, fit_calibrator
-from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.calibrate import CalibrationMethod, fit_calibrator
+from pcs_annotator.judging.fit_weights import optimisers
+from pcs_annotator.judging.heldout import Splits, cross_fits
+from pcs_annotator.judging.metrics.figures import ece
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 TRIPLES = (

@@ -18,8 +18,10 @@ from pcs_annotator import Item
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, find_thresholds, next_level
-from pcs_annotator.judging.promising.whole_table import once_if_right, share_rows
+from pcs_annotator.judging.heldout import Judged
+from pcs_annotator.judging.promise.promise import Promise, next_level
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_thresholds
+from pcs_annotator.judging.promise.whole_table import once_if_right, share_rows
 from pcs_annotator.runs.draw_registry import walk
 from pcs_annotator.studies.estimating.answers import figure_of
 

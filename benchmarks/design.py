@@ -23,9 +23,11 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Foretold, Sample
-from pcs_annotator.judging.promising.acceptance import Judged, Promise, find_thresholds
-from pcs_annotator.judging.promising.whole_table import share_rows
-from pcs_annotator.judging.weighing.label_shape import ONE
+from pcs_annotator.judging.heldout import Judged
+from pcs_annotator.judging.label_shape import ONE
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import find_thresholds
+from pcs_annotator.judging.promise.whole_table import share_rows
 from pcs_annotator.runs.expected_labels import Expected, expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion

@@ -21,10 +21,10 @@ from benchmarks.texts import KEPT_ASIDE, MAX_ERROR, votes_of
 from pcs_annotator import NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.spending.frugal import learn_frugal, simulate
+from pcs_annotator.judging.frugal import learn_frugal, simulate
+from pcs_annotator.judging.promise.promise import Promise
 
 
 class Spared(NamedTuple):

@@ -35,7 +35,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
-from pcs_annotator.judging.weighing.label_shape import ONE
+from pcs_annotator.judging.label_shape import ONE
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line

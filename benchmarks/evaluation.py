@@ -10,10 +10,11 @@ from benchmarks.development_data import QWEN, babe, load, read_models
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.evaluation.evaluate import evaluate
-from pcs_annotator.judging.evaluation.tables import evaluation_tables
+from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
+from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.showing.result_tables import to_markdown
-from pcs_annotator.studies.paper import EXPERIMENTS, Replication, Settings
+from pcs_annotator.studies.paper.questions import EXPERIMENTS
+from pcs_annotator.studies.paper.study import Replication, Settings
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 PAPER_ROWS = {"sentiment": 405, "gossipcop": 393, "politifact": 135}

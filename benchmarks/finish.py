@@ -23,8 +23,8 @@ from benchmarks.texts import votes_of
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.promising.whole_table import share_rows
-from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.promise.whole_table import share_rows
 from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
 

@@ -20,9 +20,9 @@ import numpy as np
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promise.promise import Promise
 
 GOLD, OTHERS = 1_500, 6_000
 LIMIT = 0.06

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, development_sets
 from pcs_annotator import PcsWarning, Votes, Weights, fit_weights, score
-from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.figures import auroc
 
 GOLD_ROWS = 100
 
@@ -104,7 +104,7 @@ def mean_auroc(data: Dataset, optimiser: str, seeds: int) -> float:
 
 
 def show_quality(seeds: int) -> None:
-    names = ["uniform", "majority", "lr", "logit", "naive-bayes", "dawid-skene", "auto"]
+    names = ["uniform", "majority", "lr", "logit", "naive-bayes", "auto"]
     print(f"\nAUROC on held-out rows, {GOLD_ROWS} gold rows drawn at random, mean of {seeds} seeds")
     print(f"  {'':22}" + "".join(f"{name:>14}" for name in names))
     sets = development_sets()

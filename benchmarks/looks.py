@@ -7,7 +7,7 @@ found any threshold gave its level back) and with the present one, and then what
 and 200 looks. Results: `benchmarks/results/looks.md`.
 
 Confidences have few values, so that all sequences are tested at once, by the code of `find_thresholds`; `certify`
-itself runs in the small version of this, `tests/judging/promising/test_looks.py`.
+itself runs in the small version of this, `tests/judging/promise/test_looks.py`.
 """
 
 import sys
@@ -19,8 +19,9 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.judging.metrics.special import bdtr
-from pcs_annotator.judging.promising.acceptance import Promise, Steps, counted_steps, last_passing, next_level
-from pcs_annotator.judging.promising.whole_table import few_enough
+from pcs_annotator.judging.promise.promise import Promise, next_level
+from pcs_annotator.judging.promise.thresholds import Steps, counted_steps, last_passing
+from pcs_annotator.judging.promise.whole_table import few_enough
 
 DELTA, LOOKS, EVERY, FIRST = 0.1, 100, 10, 200
 SMALL = 100  # gold rows at the first look, where rules are compared

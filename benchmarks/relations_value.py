@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.development_data import DATA, load
 from benchmarks.graded import QWEN, SETS
 from pcs_annotator import PcsWarning, Votes
-from pcs_annotator.judging.evaluation.relation_value import RelationValue, relation_values
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
+from pcs_annotator.judging.evaluate.relation_value import RelationValue, relation_values
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, one_thread
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 
 HOW = EvaluationOptions(resamples=300)

@@ -23,13 +23,13 @@ from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.review_design import (
+from pcs_annotator.judging.promise.draw import (
     AT_RANDOM,
     Drawn,
     draw_at_random,
     draw_learning,
 )
+from pcs_annotator.judging.promise.promise import Promise
 
 SETS = ("simulated sentiment", "simulated gossipcop", "simulated politifact", "babe")
 ROWS = 1_000

@@ -18,11 +18,11 @@ import numpy as np
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise, PromiseKind
-from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
+from pcs_annotator.judging.promise.promise import Promise, PromiseKind
 
 GOLD, OTHERS = 300, 4_000
 RELATIONS = ("original", "frame", "voice", "synonym")

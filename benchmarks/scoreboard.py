@@ -17,17 +17,19 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.dawid_skene import DawidSkene
 from benchmarks.development_data import DATA
 from benchmarks.local_sets import LocalSet, local_sets, texts_in
 from benchmarks.scoreboard_picture import OURS, picture, tally
 from pcs_annotator import PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.judging.evaluation import methods
-from pcs_annotator.judging.evaluation.scored import one_thread
+from pcs_annotator.judging.evaluate import methods
+from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import Judged, steps_of
-from pcs_annotator.judging.weighing.scoring import choose
+from pcs_annotator.judging.heldout import Judged
+from pcs_annotator.judging.promise.thresholds import steps_of
+from pcs_annotator.judging.score import choose
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
 
@@ -114,8 +116,9 @@ def ours(one: LocalSet, gold: Codes, others: Mask) -> Figures:
 def rivals(one: LocalSet) -> Iterator[tuple[str, methods.Entrant]]:
     """Yield the methods that these votes allow."""
     for name, title in RIVALS.items():
+        method = methods.OnCells(name=name, optimiser=DawidSkene()) if name == "dawid-skene" else name
         try:
-            yield title, methods.ready(name, one.votes, one.rewritten)
+            yield title, methods.ready(method, one.votes, one.rewritten)
         except UserError:
             continue
     if one.draws is not None:

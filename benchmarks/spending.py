@@ -18,12 +18,12 @@ from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator import NOT_ASKED, PcsWarning, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import OPEN, Cell
+from pcs_annotator.judging.early_stop import ExactStop
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.metrics.metrics import auroc, ece
+from pcs_annotator.judging.frugal import learn_frugal, order_of, simulate
+from pcs_annotator.judging.heldout import Splits
+from pcs_annotator.judging.metrics.figures import auroc, ece
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.spending.frugal import learn_frugal, order_of, simulate
-from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.weighing.crossfit import Splits
 
 GOLD_ROWS = 100
 SIMULATED = ("sentiment", "gossipcop", "politifact")

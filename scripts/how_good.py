@@ -23,8 +23,8 @@ import numpy as np
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.faces.cli.demo import run_tour
-from pcs_annotator.judging.evaluation.methods import OnCells
-from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.judging.evaluate.methods import OnCells
+from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.showing.result_tables import to_markdown
 from pcs_annotator.verbs.evaluate import Evaluated, EvaluateRequest, evaluate_source, evaluate_votes

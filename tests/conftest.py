@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.relations.base import relations
 from tests.postgres import PostgresServer, postgres_server, programs
 
@@ -69,7 +69,7 @@ def less_work() -> Iterator[None]:
 
     Fits of the same votes and gold are remembered for as long as tests run.
     """
-    from pcs_annotator.judging.weighing import crossfit
+    from pcs_annotator.judging import heldout as crossfit
     from pcs_annotator.showing.report import view
 
     with pytest.MonkeyPatch.context() as patch:

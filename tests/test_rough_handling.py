@@ -23,7 +23,7 @@ from benchmarks.review_speed import make_run
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import read_review
 from tests.faces.serve.running import running
 from tests.reviewing.reviewing import judge

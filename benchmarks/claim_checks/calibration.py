@@ -13,7 +13,7 @@ from benchmarks.graded import LARGE, SMALL, panel, slope_of
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.heldout import Splits
 
 ROWS, FEW_ROWS = 100, 20
 SURE = 0.9

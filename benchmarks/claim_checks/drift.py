@@ -13,8 +13,8 @@ from pcs_annotator import Votes, Weights
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import MAX_P_VALUE, POWER, profile
+from pcs_annotator.judging.promise.drift import MAX_P_VALUE, POWER, profile
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.runs.learn import check_drift, counted_once
 
 DRIFT_REPETITIONS = 10  # a comparison is cheap, and alarms are meant to be rare

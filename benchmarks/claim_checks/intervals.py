@@ -16,13 +16,13 @@ from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator import Votes, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.evaluate import REFERENCES, cross_validate
-from pcs_annotator.judging.evaluation.figures import MethodFigures
-from pcs_annotator.judging.evaluation.methods import ready
+from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate
+from pcs_annotator.judging.evaluate.methods import ready
+from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence
-from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
+from pcs_annotator.judging.fit_weights import fit_optimiser
+from pcs_annotator.judging.heldout import Splits
+from pcs_annotator.judging.metrics.figures import accuracy, auroc, auroc_confidence
 
 WANTED = 0.92
 SETS: Mapping[str, Callable[[], Dataset]] = {

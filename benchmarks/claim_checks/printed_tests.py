@@ -22,10 +22,10 @@ from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import babe, load
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.judging.evaluation.evaluate import cross_validate, evaluate
-from pcs_annotator.judging.evaluation.figures import adjusted
-from pcs_annotator.judging.evaluation.methods import OnCells, original_of
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions
+from pcs_annotator.judging.evaluate.harness import cross_validate, evaluate
+from pcs_annotator.judging.evaluate.methods import OnCells, original_of
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions
+from pcs_annotator.judging.evaluate.side_by_side import adjusted
 from pcs_annotator.studies.paper.study import (
     Compared,
     ExperimentBench,
@@ -129,8 +129,6 @@ def _evaluated(one: Draw, rows: int, rng: np.random.Generator) -> dict[str, floa
         "bootstrap, class AUROC, Holm": min(_known([one.holm for one in others])),
         "bootstrap, accuracy": others[0].accuracy_behind.p_value,
         "bootstrap, accuracy, Holm": min(_known([one.holm_accuracy for one in others])),
-        "DeLong": others[0].delong.p_value if others[0].delong else 1.0,
-        "DeLong, Holm": min(_known([one.holm_delong for one in others])),
     }
 
 
@@ -143,11 +141,7 @@ def _fitted(one: Draw, rows: int, rng: np.random.Generator) -> dict[str, float]:
 
 def _both(name: str, found: Compared) -> dict[str, float]:
     assert found.test is not None
-    assert found.t_test is not None
-    return {
-        f"{name}, test over rows": found.test.p_value,
-        f"{name}, t-test as in the paper": found.t_test.p_value,
-    }
+    return {f"{name}, test over rows": found.test.p_value}
 
 
 def _known(p_values: Sequence[float | None]) -> list[float]:

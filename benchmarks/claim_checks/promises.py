@@ -12,8 +12,9 @@ import numpy as np
 
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.claim_checks.repeated_fits import SIZES, Cell, Fit, data_sets, data_under, fits_of, loops_of
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise, Thresholds, find_thresholds, steps_of
-from pcs_annotator.judging.promising.acceptance import _learn_then_test as learn_then_test
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, Thresholds, find_thresholds, steps_of
+from pcs_annotator.judging.promise.thresholds import _learn_then_test as learn_then_test
 
 ALPHAS = (0.05, 0.1)
 DELTA = 0.1

@@ -17,9 +17,8 @@ from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.spending.frugal import learn_frugal, simulate
-from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.frugal import learn_frugal, simulate
+from pcs_annotator.judging.heldout import Judged, Splits
 from pcs_annotator.runs.learn import counted_once
 
 FITS = Path(os.environ.get("PCS_CLAIMS_FITS", Path(gettempdir()) / "pcs-claims"))

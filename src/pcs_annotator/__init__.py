@@ -36,9 +36,8 @@ if TYPE_CHECKING:
         run,
         run_codebook,
     )
-    from pcs_annotator.judging.weighing.fitting import fit_weights
-    from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
-    from pcs_annotator.judging.weighing.scoring import score
+    from pcs_annotator.judging.fit_weights import Optimiser, fit_weights, optimiser
+    from pcs_annotator.judging.score import score
     from pcs_annotator.models.provider import provider
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.combine import RelationOptions
@@ -106,9 +105,8 @@ _NAMES = {
     "faces.classifier": ("PCSClassifier",),
     "faces.loaded_codebook": ("LoadedCodebook",),
     "faces.loaded_run": ("LoadedRun",),
-    "judging.weighing.fitting": ("fit_weights",),
-    "judging.weighing.optimiser": ("Optimiser", "optimiser"),
-    "judging.weighing.scoring": ("score",),
+    "judging.fit_weights": ("Optimiser", "fit_weights", "optimiser"),
+    "judging.score": ("score",),
     "models.provider": ("provider",),
     "relations.base": ("Relation",),
     "relations.combine": ("RelationOptions",),

@@ -15,7 +15,7 @@ import pcs_annotator
 from pcs_annotator import Optimiser, PcsWarning, UserError
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.base.registry import Registry
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.fit_weights import optimisers
 from tests.builders import simulated_votes
 
 GROUP = "pcs_annotator.optimisers"
@@ -233,7 +233,7 @@ def test_a_name_of_a_built_in_is_taken_even_before_the_built_ins_are_loaded() ->
 def test_threads_that_ask_at_the_same_time_all_get_an_answer() -> None:
     code = (
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "from pcs_annotator.judging.weighing.optimiser import optimisers\n"
+        "from pcs_annotator.judging.fit_weights import optimisers\n"
         "with ThreadPoolExecutor(8) as pool:\n"
         "    print(len(list(pool.map(optimisers.create, ['logit', 'auto', 'ga', 'lr'] * 4))))"
     )

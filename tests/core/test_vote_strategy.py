@@ -4,7 +4,7 @@ import numpy as np
 
 from pcs_annotator import Weights
 from pcs_annotator.core.votes import OPEN, Cell, Strategy
-from pcs_annotator.judging.spending.stopping import ExactStop
+from pcs_annotator.judging.early_stop import ExactStop
 from tests.builders import votes_of
 
 

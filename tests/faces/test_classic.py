@@ -496,7 +496,7 @@ def test_before_learning_there_are_no_weights() -> None:
         _ = pcs.labels
 
 
-@pytest.mark.parametrize("name", ["lr", "Ga", "DAWID-SKENE", "Uniform"])
+@pytest.mark.parametrize("name", ["lr", "Ga", "NAIVE-BAYES", "Uniform"])
 def test_optimiser_names_ignore_case(name: str) -> None:
     write_dataset(10)
     assert is_distribution(panel(optimizer=name).annotate(ALIENS))

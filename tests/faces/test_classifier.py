@@ -227,7 +227,7 @@ def test_an_optimiser_that_needs_no_gold_learns_without_any() -> None:
 
 
 def test_an_optimiser_object_is_used_and_auto_picks_one() -> None:
-    from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+    from pcs_annotator.judging.optimisers.regression import LinearRegression
 
     own = classifier(Reader(), optimiser=LinearRegression()).fit(TEXTS, GOLD)
     assert own.model_.calibrator is not None

@@ -30,7 +30,7 @@ from pcs_annotator import (
     run,
 )
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError
-from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.runs.settings import (
     LabelSettings,
     RunSettings,

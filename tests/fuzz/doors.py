@@ -34,8 +34,8 @@ from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.faces.serve import bodies
 from pcs_annotator.faces.web.guard import Guard, Rules
 from pcs_annotator.models.logprobs import pack
-from pcs_annotator.runs.files.config import read_config
 from pcs_annotator.runs.review_state import ReviewState, append_events
+from pcs_annotator.runs.toml import read_config
 from pcs_annotator.tables.arrow import columns_of, texts_of
 from pcs_annotator.tables.find import read_file
 from tests.fuzz.mutate import VALUES, as_json, bytes_like, either

@@ -14,13 +14,13 @@ from pcs_annotator import Optimiser, PcsWarning, Votes, Weights, fit_weights
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
+from pcs_annotator.judging.fit_weights import optimisers
+from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
 from tests.builders import simulated_votes
-from tests.judging.evaluation.graded import graded_votes
+from tests.judging.evaluate.graded import graded_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
-LEARNERS = ("auto", "dawid-skene", "ga", "logit", "lr", "naive-bayes", "scaling")
+LEARNERS = ("auto", "ga", "logit", "lr", "naive-bayes", "scaling")
 BUILT_IN = (*LEARNERS, "majority", "uniform")
 
 

@@ -11,20 +11,13 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.judging.fit_model import (
-    Learning,
-    chosen_optimiser,
-    fit_model,
-    labelled_rows,
-    run_trial,
-    unseen_labels,
-)
-from pcs_annotator.judging.metrics.metrics import exact_interval
+from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.heldout import AskPolicy, Splits, run_trial
+from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import fingerprint
-from pcs_annotator.judging.weighing.crossfit import AskPolicy, Splits
-from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+from pcs_annotator.judging.optimisers.regression import LinearRegression
+from pcs_annotator.judging.promise.certificate import fingerprint
+from pcs_annotator.judging.promise.promise import Promise
 from tests.builders import learn_model, simulated_votes
 from tests.judging.strategies import coded
 

@@ -8,11 +8,11 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.weighing.calibration import calibrator_from_dict
-from pcs_annotator.judging.weighing.optimisers.regression import _from_codes, normal_equations
-from pcs_annotator.judging.weighing.scoring import row_parts
+from pcs_annotator.judging.optimisers.regression import _from_codes, normal_equations
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.score import row_parts
 
 LABELS, ROWS, GOLD = 120, 1_200, 300
 
@@ -58,7 +58,7 @@ def test_nothing_is_learned_about_single_labels() -> None:
 
     assert model.weights.diagnostics.optimiser == "lr"
     assert not model.calibrator.offsets.any()
-    assert calibrator_from_dict(model.calibrator.to_dict()).named == model.calibrator.named
+    assert Calibrator.from_dict(model.calibrator.to_dict()).named == model.calibrator.named
     assert model.calibrator.raised_to(2).named == 2 * (model.calibrator.named or 0)
     outcome = next(iter(model.judge(votes)))
     assert outcome.label in outcome.scores

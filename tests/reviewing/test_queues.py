@@ -13,12 +13,12 @@ import pytest
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, TableError
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
-from pcs_annotator.reviewing.queues import unlike_gold_first
-from pcs_annotator.reviewing.rows import DECISIONS
+from pcs_annotator.reviewing.review_queues import unlike_gold_first
+from pcs_annotator.reviewing.run_rows import DECISIONS
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions, Shown
 from pcs_annotator.runs import review_state
-from pcs_annotator.runs.gold import FromPeople, gold_of, take_gold
+from pcs_annotator.runs.gold_labels import FromPeople, gold_of, take_gold
 from pcs_annotator.runs.review_state import read_review
 from tests.reviewing.reviewing import judge, verdict
 

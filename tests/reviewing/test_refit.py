@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate, no_promise
-from pcs_annotator.judging.promising.rows_needed import RowsNeeded
+from pcs_annotator.judging.promise.certificate import Certificate, no_promise
+from pcs_annotator.judging.promise.forecast import RowsNeeded
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.reviewing.refit import Refits, changes_between, rows_to_go
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions

@@ -17,7 +17,7 @@ from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.reviewing.rows import DECISIONS, Rows, asked_questions
+from pcs_annotator.reviewing.run_rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import append_events

@@ -8,7 +8,7 @@ from pathlib import Path
 from pcs_annotator import Item
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict, fixed_order, frame_hash
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import append_events
 
 AT = "2026-11-16T08:00:00.000+00:00"

@@ -18,7 +18,7 @@ from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
-from pcs_annotator.reviewing.rows import asked as asked_of
+from pcs_annotator.reviewing.run_rows import asked as asked_of
 from pcs_annotator.runs.resolve_config import _with_candidates, asked_alone, task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
 from tests.simulated import few_resamples

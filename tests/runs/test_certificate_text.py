@@ -7,16 +7,18 @@ import pytest
 
 from pcs_annotator import Weights
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.evaluate import cross_validate, references
+from pcs_annotator.judging.evaluate.harness import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
-from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
+from pcs_annotator.judging.promise.audit import audit
+from pcs_annotator.judging.promise.certificate import Certificate, no_promise
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
 from pcs_annotator.showing.report.sections.quality import about_auroc, what_more_questions_bought
 from tests.builders import learn_model, simulated_votes, votes_of
-from tests.judging.evaluation.graded import graded_votes
+from tests.judging.evaluate.graded import graded_votes
 
 PROMISE = Promise(max_error=0.05)
 HOLDING = Certificate(promise=PROMISE, gold_rows=100, thresholds={EVERY_LABEL: 0.9123}, split="100 gold rows")

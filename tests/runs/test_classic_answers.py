@@ -17,7 +17,7 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.combine import InTurn
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.runs.classic import ask_about, read_answers
+from pcs_annotator.runs.classic_dataset import ask_about, read_answers
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.tables.chunks import Columns, Dataset, TableStream
 from pcs_annotator.tables.find import as_arrow

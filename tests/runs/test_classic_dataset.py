@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import LabelError, TableError
-from pcs_annotator.runs.classic import beside, labels_of, read_classic_dataset
+from pcs_annotator.runs.classic_dataset import beside, labels_of, read_classic_dataset
 from pcs_annotator.tables.chunks import Dataset
 
 PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."

@@ -13,12 +13,12 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning, Votes, relation
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import Interrupted, TableError
-from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.relations.base import relations
 from pcs_annotator.runs import ask, folder_votes, ledgers
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json

@@ -36,11 +36,11 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.ngrams import NearestExamples, text_key
 from pcs_annotator.judging.fit_model import Learning
-from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.wording import WithExamples
-from pcs_annotator.reviewing.rows import asked_questions
+from pcs_annotator.reviewing.run_rows import asked_questions
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.resolve_config import settings_of
@@ -49,7 +49,7 @@ from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.verbs.plan import plan
 from tests.builders import learn_model
-from tests.judging.texts.written import LABELS, written
+from tests.judging.written import LABELS, written
 
 SPORT = "<label>sport</label>"
 

@@ -22,11 +22,11 @@ from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs import gold as gold_module
-from pcs_annotator.runs.groups import groups_of
-from pcs_annotator.runs.labelling import run_table
-from pcs_annotator.runs.labelling.service import Service
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs import gold_labels as gold_module
+from pcs_annotator.runs import run_table
+from pcs_annotator.runs.columns import groups_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.runs.watch import status_lines
@@ -265,7 +265,7 @@ def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch:
 
 def test_settings_without_groups_are_as_they_were(run: Path) -> None:
     config = Run.open(run).config
-    from pcs_annotator.runs.files.config import config_to_dict
+    from pcs_annotator.runs.toml import config_to_dict
 
     assert config_to_dict(config)["learn"]["by"] == "source"
     assert "by" not in config_to_dict(replace(config, learn=replace(config.learn, by="")))["learn"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.runs.drawing import MOST_ROWS_TO_LABEL
-from pcs_annotator.runs.gold import FromPeople, gold_of
+from pcs_annotator.runs.gold_labels import FromPeople, gold_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.chunks import Columns, read_source

@@ -14,7 +14,7 @@ import pytest
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render

@@ -8,8 +8,9 @@ import pytest
 
 from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.judging.evaluation.figures import MethodFigures
-from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
+from pcs_annotator.judging.optimisers.regression import LinearRegression
+from pcs_annotator.runs.columns import probabilities
 from pcs_annotator.runs.learn import (
     KnownRows,
     check_drift,
@@ -21,7 +22,6 @@ from pcs_annotator.runs.learn import (
     model_file,
     needs_gold,
 )
-from pcs_annotator.runs.result_columns import probabilities
 from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 
@@ -233,7 +233,7 @@ def test_an_optimiser_may_be_named_or_given() -> None:
     assert named.weights.by_annotator == given.weights.by_annotator
     assert needs_gold("lr")
     assert needs_gold(LinearRegression())
-    assert not needs_gold("dawid-skene")
+    assert not needs_gold("uniform")
 
 
 def test_probabilities_are_in_the_requested_order_and_as_given_for_items_without_votes() -> None:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.fits import left_unused
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.levels import Claimed, LevelLedger, LevelTest, note_test, read_levels
-from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.versions import left_unused
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import QUICK, move_run, read_csv, simulated_run, truth_of, write_csv
 

@@ -10,8 +10,8 @@ import pytest
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.score import score
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.learn import KnownRows, check_drift, learn
 from pcs_annotator.runs.run_request import RunRequest

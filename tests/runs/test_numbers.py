@@ -17,20 +17,20 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.review.codebook import form_view
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import item_view
-from pcs_annotator.judging.evaluation.agreement import Resampling
-from pcs_annotator.judging.evaluation.numbers import MEDIAN, compare_numbers, numbers_against_gold
-from pcs_annotator.judging.fit_model import labelled_rows, run_trial
+from pcs_annotator.judging.calibrate import Calibrator
+from pcs_annotator.judging.evaluate.agreement import Resampling
+from pcs_annotator.judging.evaluate.number_figures import MEDIAN, compare_numbers, numbers_against_gold
+from pcs_annotator.judging.fit_model import labelled_rows
+from pcs_annotator.judging.heldout import Splits, run_trial
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
-from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.label_shape import LabelShape
-from pcs_annotator.judging.weighing.numbers import fit_numbers
-from pcs_annotator.judging.weighing.optimisers.simple import Distance
+from pcs_annotator.judging.number_model import fit_numbers
+from pcs_annotator.judging.optimisers.simple import Distance
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
 from pcs_annotator.studies.finish import Terms, finish
@@ -330,7 +330,7 @@ def test_errors_follow_the_spread_of_the_answers_if_they_do(wild: bool) -> None:
     assert found.sum(axis=1) == pytest.approx(1)
     spread = np.sqrt((found * np.arange(201) ** 2).sum(axis=1) - (found @ np.arange(201)) ** 2)
     assert spread[hard > 1].mean() > 2 * spread[hard <= 1].mean()
-    again = calibrator_from_dict(Calibrator(method="number", numbers=model).to_dict())
+    again = Calibrator.from_dict(Calibrator(method="number", numbers=model).to_dict())
     assert np.array_equal(again.apply(scores, labels), found)
 
 

@@ -199,7 +199,7 @@ import json, sys
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
 
 def paid():
     with open_ledger(sys.argv[1]) as ledger:
@@ -239,8 +239,8 @@ def test_a_cluster_of_this_machine_lasts_as_long_as_its_process_and_keeps_limits
 
 
 SMALL = """
-from pcs_annotator.runs.labelling import rows, run_table
-run_table.IN_MEMORY_ROWS, rows.CHUNK_ROWS, run_table.SAMPLE_ROWS = 50, 100, 80
+from pcs_annotator.runs import label_table, run_table
+run_table.IN_MEMORY_ROWS, label_table.CHUNK_ROWS, run_table.SAMPLE_ROWS = 50, 100, 80
 """
 
 

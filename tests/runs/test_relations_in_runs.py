@@ -11,7 +11,7 @@ from pcs_annotator import run
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models import scripted
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.vote_files import read_variants
 
 

@@ -11,10 +11,10 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import RunResult
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run

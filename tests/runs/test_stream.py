@@ -17,16 +17,16 @@ from pcs_annotator import Item, Votes
 from pcs_annotator.base.errors import LedgerError, UnknownRow
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
+from pcs_annotator.runs import service as labelling
 from pcs_annotator.runs import stream as stream_module
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling import service as labelling
-from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import Classified, Service
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.fits import list_versions
+from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.service import Classified, Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
-from pcs_annotator.runs.versions import list_versions
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
 from pcs_annotator.verbs.label import label

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs import service as services
 from pcs_annotator.runs import stream as streams
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling import service as services
-from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.service import Classified, Service
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.labeller import FittedRun, LoadOptions, open_fitted
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.service import Classified, Service
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json, write_json

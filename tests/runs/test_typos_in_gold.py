@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import PcsWarning
-from pcs_annotator.runs.gold import labels_seen
+from pcs_annotator.runs.gold_labels import labels_seen
 from pcs_annotator.tables.chunks import Columns, Dataset, read_source
 
 

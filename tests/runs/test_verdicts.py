@@ -10,14 +10,15 @@ import pytest
 from pcs_annotator import Item, PcsWarning, RunResult
 from pcs_annotator.core.review import Draw, audit_order
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.promising.certificate import Certificate, audit
+from pcs_annotator.judging.promise.audit import audit
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.drawing import with_reviewed_audit
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import Gold, gold_of
+from pcs_annotator.runs.gold_labels import Gold, gold_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
-from pcs_annotator.runs.run import Run
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.chunks import Columns, Dataset

@@ -12,14 +12,14 @@ from pcs_annotator import Votes, Weights
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import FromPeople
-from pcs_annotator.runs.run import Run
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.runs.fits import list_versions, numbers, promises_less
+from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.runs.versions import list_versions, numbers, promises_less
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from pcs_annotator.verbs.label import label

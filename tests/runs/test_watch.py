@@ -21,7 +21,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import Interrupted, LedgerError, TableError
 from pcs_annotator.faces.serve.metrics import METRICS, metric_lines
 from pcs_annotator.runs import watch
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import Watch, read_status, status_lines
 from pcs_annotator.tables.files import write_json
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
 from pcs_annotator.runs.ledgers import paid_bills
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
@@ -128,41 +127,6 @@ def test_new_texts_are_labelled_in_waves_as_they_are_live(
     paid = [sum(bill.usd or 0.0 for bill in paid_bills(folder / "ledger.db")) for folder in (made.folder, other)]
     assert paid[1] < paid[0]
     assert said[0].startswith("wave 1: ")
-
-
-def test_the_plan_shows_live_batch_and_waves(
-    ask: Callable[[str], RunRequest],
-    stub: StubProcess,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for name, value in environment_of(stub).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    made = fitted(ask)
-    data = write(tmp_path / "new.csv", range(1000, 2000), gold=False)
-    assert main(["plan", str(data), "--run", str(made.folder), "--json"]) == 0
-    found = {way["name"]: way for way in json.loads(capsys.readouterr().out)["ways"]}
-    assert list(found) == [
-        "live, all questions",
-        "live, stopping early",
-        "--executor batch --ask all",
-        "--executor batch",
-    ]
-    everything, early, batch, waves = found.values()
-    assert batch["usd"] == pytest.approx(everything["usd"] / 2)
-    assert (batch["waves"], batch["hours"], everything["waves"]) == (1, 24.0, 0)
-    assert early["usd"] / 2 <= waves["usd"] < 0.6 * early["usd"]
-    assert waves["hours"] == 24 * waves["waves"] > 0
-    assert main(["plan", str(data), "--run", str(made.folder)]) == 0
-    assert "--executor batch --ask all" in capsys.readouterr().out
-    models = ["--model", ASKED[0], "--rewriter", ASKED[1], "--relations", "original,llm:paraphrase"]
-    assert main(["plan", str(data), "--labels", "good,bad", *models, "--json"]) == 0
-    live, rewritten = json.loads(capsys.readouterr().out)["ways"]
-    assert (live["name"], rewritten["waves"], rewritten["hours"]) == ("live", 2, 48.0)
-    assert main(["plan", str(data), "--labels", "good,bad", "--model", "scripted:hash", "--json"]) == 0
-    assert [way["name"] for way in json.loads(capsys.readouterr().out)["ways"]] == ["live"]
 
 
 def test_no_batch_api_and_no_such_executor_are_errors_that_say_what_to_do(

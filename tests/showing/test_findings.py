@@ -14,13 +14,13 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
-from pcs_annotator.judging.evaluation.figures import KEPT, MethodFigures
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.evaluate.agreement import Scale, against_gold
+from pcs_annotator.judging.evaluate.side_by_side import KEPT, MethodFigures
+from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.texts.text_model import fit_text_model
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.text_model import fit_text_model
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Relation, relations

@@ -12,7 +12,7 @@ from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.studies.estimating.gold import GoldGoal, plan_gold
 from pcs_annotator.studies.finish import Terms, finish
 from pcs_annotator.verbs.fit import fit_run

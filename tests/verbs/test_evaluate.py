@@ -9,7 +9,7 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
-from pcs_annotator.judging.evaluation.scored import Splitting
+from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from tests.builders import simulated_votes

@@ -14,8 +14,8 @@ from pcs_annotator import PcsError
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.review import Draw, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.review_state import append_events, read_review
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.write import OutputPolicy

@@ -10,7 +10,7 @@ import pytest
 
 import pcs_annotator as pcs
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.tables.label_studio import Control, labelling_interface, read_answers
 from pcs_annotator.verbs.exchange import export_rows, import_answers
 from tests.simulated import write_csv

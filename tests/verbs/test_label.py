@@ -16,11 +16,11 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.judging.frugal import Check
 from pcs_annotator.judging.model import BY_WORDS
-from pcs_annotator.judging.spending.frugal import Check
-from pcs_annotator.runs.labelling import run_table
-from pcs_annotator.runs.labelling.labeller import LoadOptions, open_fitted
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs import run_table
+from pcs_annotator.runs.labeller import LoadOptions, open_fitted
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.files import read_json, write_json

@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import GoldError, LabelError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
+from pcs_annotator.judging.evaluate.agreement import MAJORITY, MODEL
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest

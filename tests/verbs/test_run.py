@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.runs import classic
+from pcs_annotator.runs import classic_dataset as classic
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.own_objects import RelationLike, as_relations, name_annotators

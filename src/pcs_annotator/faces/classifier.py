@@ -18,15 +18,15 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.faces.outputs import Outputs, is_matrix
 from pcs_annotator.runs.ask import CollectSettings
+from pcs_annotator.runs.columns import probabilities
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.executors import Panel
-from pcs_annotator.runs.files.runs import RunFolder, variables_in
-from pcs_annotator.runs.labelling.labeller import annotators_of
+from pcs_annotator.runs.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
 from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.resolve_config import collect_settings_of, task_of
-from pcs_annotator.runs.result_columns import probabilities
-from pcs_annotator.runs.run import Run
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -168,7 +168,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not rows:
             raise GoldError(
                 "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
-                "(uniform, majority, dawid-skene)"
+                "(uniform, majority)"
             )
         return classes, task, gold, rows
 

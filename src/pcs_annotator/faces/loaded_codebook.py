@@ -11,9 +11,9 @@ from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import Item
 from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs.codebook import YES, CodebookFolder, labels_of
-from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.result_columns import with_columns
-from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
+from pcs_annotator.runs.columns import with_columns
+from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.learned_sets import WholeSets, sets_in_force, whole_sets
 from pcs_annotator.tables.arrow import columns_of, pa
 
 EXAMPLE = Outcome(id="", label="", scores={}, confidence=0.5, decision="review", probabilities={YES: 0.5})

@@ -21,12 +21,11 @@ from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE,
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.groups import groups_of
-from pcs_annotator.runs.labelling.labeller import LabelledTexts, LoadOptions, RunEngine
+from pcs_annotator.runs.columns import groups_of, result_columns, result_schema, with_columns
+from pcs_annotator.runs.labeller import LabelledTexts, LoadOptions, RunEngine
+from pcs_annotator.runs.opened import REFIT, Run
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.result_columns import result_columns, result_schema, with_columns
-from pcs_annotator.runs.run import REFIT, Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.showing.pictures import Picture, picture
 from pcs_annotator.showing.report.page import write_report

@@ -10,9 +10,9 @@ from pcs_annotator.base.errors import ConfigError, InputError, UserError
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Task
 from pcs_annotator.runs.codebook import YES, configs_of
-from pcs_annotator.runs.files.config import variable_problem
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
+from pcs_annotator.runs.toml import variable_problem
 
 LABELS = "labels"  # what a reply calls the labels that apply
 

@@ -17,7 +17,7 @@ from pcs_annotator.faces.loaded_codebook import LoadedCodebook
 from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs import settings as kinds
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder

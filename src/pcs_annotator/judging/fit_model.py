@@ -7,32 +7,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.metrics.metrics import exact_interval
-from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.judging.promising.acceptance import Judged, Promise
-from pcs_annotator.judging.promising.certificate import Certificate, Level, certify, fingerprint, no_promise
-from pcs_annotator.judging.promising.drift import profile, profiles
-from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_prediction_sets
-from pcs_annotator.judging.texts.text_model import TextModel, fit_text_model
-from pcs_annotator.judging.weighing import calibration
-from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
-from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
-from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
-from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.judging import calibrate as calibration
+from pcs_annotator.judging.fit_weights import (
+    MIN_ROWS_TO_CALIBRATE,
+    Optimiser,
+    fit_coded,
+    in_canonical_order,
+    optimisers,
+)
+from pcs_annotator.judging.heldout import AskPolicy, HeldOut, Judged, Splits, run_trial
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.promise.certificate import Certificate, Level, certify, fingerprint, no_promise
+from pcs_annotator.judging.promise.drift import profile, profiles
+from pcs_annotator.judging.promise.promise import USED_UP, Promise
+from pcs_annotator.judging.promise.sets import PredictionSets, fit_prediction_sets
+from pcs_annotator.judging.score import score
+from pcs_annotator.judging.text_model import TextModel, fit_text_model
 
 # Means over splits are a little better than the model that is kept, so intervals promised to miss 10 % miss 10.2 %.
 INTERVAL_MISSES = 0.09
-USED_UP = (
-    "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
-    "new folder, or ask for less certainty"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,52 +51,11 @@ class Learning:
     shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
 
 
-class Trial(NamedTuple):
-    """Gold rows as judged by fits that did not see them; means over several splits."""
-
-    gold: Codes
-    scores: Floats
-    probabilities: Floats
-    labels: Sequence[str]
-    shape: LabelShape = ONE
-    near: bool = False  # whether a label that is one step off counts as right
-    ids: Sequence[str] = ()  # of the rows
-    at_random: Mask | None = None  # which of them can support a promise; None for all
-    undecided: int = 0  # so many of the last rows have no gold, and no label of them counts as right
-
-    def __repr__(self) -> str:
-        return brief(self)
-
-    @property
-    def judged(self) -> Judged:
-        """The label of every row, its confidence, and whether it is right."""
-        return self.judged_at(0)
-
-    def judged_at(self, level: int) -> Judged:
-        """Return the same for labels of a tree down to a level; 0 for the labels themselves."""
-        shape, best = self.shape, self.shape.choose(self.probabilities, self.labels)
-        right = shape.right(best, self.gold, self.labels, near=self.near, level=level)
-        right[len(right) - self.undecided :] = False
-        if not (self.near or level):
-            return Judged(self.probabilities[np.arange(len(best)), best], best, right)
-        sure = shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level)
-        return Judged(sure, best, right)
-
-    @property
-    def margin(self) -> float | None:
-        """Half the width of the exact 95 % interval of accuracy; None from 50 rows on, as confidence is calibrated."""
-        if len(self.gold) >= calibration.ROWS_TO_CALL_CALIBRATED:
-            return None
-        right = self._replace(near=False).judged.right
-        low, high = exact_interval(int(right.sum()), len(self.gold))
-        return (high - low) / 2
-
-
 class FitResult(NamedTuple):
     """A model, and the gold rows as judged by fits that did not see them; None when there are too few."""
 
     model: Model
-    trial: Trial | None
+    trial: HeldOut | None
 
 
 def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument each
@@ -193,7 +151,7 @@ def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | 
     return how.shape.placed(read), text, how
 
 
-def _sets(trial: Trial | None, how: Learning) -> PredictionSets | None:
+def _sets(trial: HeldOut | None, how: Learning) -> PredictionSets | None:
     """Return what finds the labels that cannot be ruled out; on a scale, an interval of them, requested or not."""
     if trial is None or not (how.sets or how.shape.ordered):
         return None
@@ -229,22 +187,6 @@ def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
     return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
 
 
-def run_trial(  # what is known about the rows, one argument each
-    chosen: Optimiser,
-    votes: Votes,
-    gold: Codes,
-    splits: Splits,
-    ask_policy: AskPolicy | None = None,
-    shape: LabelShape = ONE,
-) -> Trial | None:
-    """Return fully labelled rows judged by fits that did not see them; None for too few rows, or a single class."""
-    if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
-        return None
-    fits = cross_fits(chosen, votes, gold, splits, ask_policy)
-    scores, probabilities, _ = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
-    return Trial(gold, scores, probabilities, votes.labels, shape, ids=votes.ids)
-
-
 def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, held_out: Codes) -> Codes:
     """Return for every row the label that it gets if its own gold has no part in it; negative where it has none.
 
@@ -257,7 +199,7 @@ def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, 
 
 
 def _table(  # what is known about the rows, one argument each
-    model: Model, votes: Votes, judged: Verdicts, others: Integers, promise: Promise, names: Sequence[str]
+    model: Model, votes: Votes, judged: Predictions, others: Integers, promise: Promise, names: Sequence[str]
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
     if promise.tested or judged.confidence is None or not len(others):
@@ -269,7 +211,7 @@ def _table(  # what is known about the rows, one argument each
 
 
 def _certificate(  # what is known about the rows, one argument each
-    trial: Trial | None,
+    trial: HeldOut | None,
     labelled: tuple[Votes, Codes],
     drawn: tuple[Votes, Floats | None, Integers],
     how: Learning,
@@ -301,7 +243,7 @@ def _certificate(  # what is known about the rows, one argument each
     return replace(found, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
 
 
-def _sample(trial: Trial, votes: Votes, probabilities: Floats, times: Integers) -> tuple[Trial, Integers]:
+def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers) -> tuple[HeldOut, Integers]:
     """Return the rows that were drawn at random as judged by fits that did not see them, and where their texts are.
 
     A wrong label counts for every row with its text that was drawn, because promises are about rows; a right one once:
@@ -338,7 +280,7 @@ def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> 
     return "" if drawn.any() else chosen
 
 
-def _split(texts: int, at_random: int, sample: Trial, splits: Splits) -> str:
+def _split(texts: int, at_random: int, sample: HeldOut, splits: Splits) -> str:
     turns = splits.turns(texts)
     times = "" if turns == 1 else f", divided anew {turns} times"
     chosen = (

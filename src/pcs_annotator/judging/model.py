@@ -10,24 +10,28 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.promising.drift import Drift, Profile
-from pcs_annotator.judging.promising.prediction_sets import PredictionSets
-from pcs_annotator.judging.promising.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
-from pcs_annotator.judging.texts.text_model import TextModel
-from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
-from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.drift import Drift, Profile
+from pcs_annotator.judging.promise.sets import PredictionSets
+from pcs_annotator.judging.reasons import KNOWN_ERRORS, TEXT_OR_ERRORS, reasons
+from pcs_annotator.judging.score import score
+from pcs_annotator.judging.text_model import TextModel
 
 UNCALIBRATED = "uncalibrated"
 BY_WORDS = "settled by the words of the text alone"
 DECIMALS = 6
+STORED = (
+    "weights", "margin", "by_agreement", "calibrator", "certificate", "sets", "profile", "text", "shape", "profiles",
+)  # fmt: skip
 LEAST_ANSWERS = 2  # fewer answers cannot agree
 
 
@@ -84,7 +88,7 @@ class Model:
         groups = votes.groups or [""] * len(votes)
         return np.array([self.unlike_gold or name in self.unlike_groups for name in groups], dtype=np.bool_)
 
-    def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
+    def judge(self, votes: Votes, judged: Predictions | None = None) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
         judged = judged or self.judged(votes)
         why = self.reasons(votes, judged)
@@ -106,7 +110,7 @@ class Model:
                 details={} if silent else {name: values[row] for name, values in more.items()},
             )
 
-    def given(self, votes: Votes, judged: Verdicts) -> list[str]:
+    def given(self, votes: Votes, judged: Predictions) -> list[str]:
         """Return the name of every row's label: in a tree, of the level that it is accepted at."""
         if judged.level is None:
             return [votes.labels[code] for code in judged.best.tolist()]
@@ -114,14 +118,14 @@ class Model:
         pairs = zip(judged.level.tolist(), judged.best.tolist(), strict=True)
         return [names[level][0][names[level][1][code]] for level, code in pairs]
 
-    def plausible(self, votes: Votes, judged: Verdicts) -> Mask | None:
+    def plausible(self, votes: Votes, judged: Predictions) -> Mask | None:
         """Return which labels cannot be ruled out, `[item, label]`; on a scale an interval of them."""
         if self.sets is None or judged.probabilities is None:
             return None
         values, shape = judged.probabilities, self.shape
         return self.sets.of(shape.tails(values, votes.labels) if shape.ordered else values)
 
-    def details(self, votes: Votes, judged: Verdicts) -> dict[str, list[Any]]:
+    def details(self, votes: Votes, judged: Predictions) -> dict[str, list[Any]]:
         """Return what the kind of the task adds to every row, by the name of its column."""
         if judged.level is not None:
             return {LEVEL: np.minimum(judged.level, self.shape.depths(votes.labels)[judged.best]).tolist()}
@@ -134,7 +138,7 @@ class Model:
         within = self.shape.confidence(judged.probabilities, judged.best, votes.labels, near=True)
         return {WITHIN_ONE: within.round(DECIMALS).tolist(), LOW: low, HIGH: high}
 
-    def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
+    def reasons(self, votes: Votes, judged: Predictions) -> list[str]:
         """Return for every row why its label is sure or not, in plain words."""
         why = reasons(votes, judged.deciding, judged.best)
         if self.text is not None:
@@ -161,18 +165,18 @@ class Model:
             return votes.silent
         return votes.silent & ~self.calibrator.settles(self.read(votes))
 
-    def judged(self, votes: Votes) -> Verdicts:
+    def judged(self, votes: Votes) -> Predictions:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
         scores, read = score(votes, self.weights), self.read(votes)
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
         best = self.shape.choose(scores if probabilities is None else probabilities, votes.labels)
-        found = Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        found = Predictions(scores, best, probabilities, self._accepted(votes, best, probabilities))
         if self.shape.kind == "number" and probabilities is not None:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
             return found._replace(confidence_above=sure)
         return found if self.shape.kind != "tree" else self._backed_off(votes, found)
 
-    def _backed_off(self, votes: Votes, found: Verdicts) -> Verdicts:
+    def _backed_off(self, votes: Votes, found: Predictions) -> Predictions:
         """Return verdicts on paths: rows whose label is not accepted are tried one level above it, and so on."""
         deepest, confidence, accepted = self.shape.levels, found.confidence, found.accepted
         level, certificate = np.full(len(votes), deepest), self.certificate
@@ -186,7 +190,7 @@ class Model:
             accepted = accepted | more
         return found._replace(level=level, confidence_above=confidence, accepted=accepted)
 
-    def right(self, labels: Sequence[str], judged: Verdicts, rows: Sequence[int], said: Codes) -> Mask:
+    def right(self, labels: Sequence[str], judged: Predictions, rows: Sequence[int], said: Codes) -> Mask:
         """Return whether the labels of some rows are right, as the promise counts it, given what a person said."""
         near = self.certificate is not None and self.certificate.promise.near
         best = judged.best[rows]
@@ -222,7 +226,7 @@ class Model:
         names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
         return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes) & ~self.differing(votes)
 
-    def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
+    def decisions(self, votes: Votes, judged: Predictions) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""
         if judged.accepted is None:
             return [None] * len(votes)
@@ -251,38 +255,8 @@ class Model:
         return replace(self, weights=replace(self.weights, diagnostics=details))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        parts = {name: getattr(self, name) for name in ("calibrator", "certificate", "sets", "profile", "text")}
-        return {
-            "weights": self.weights.to_dict(),
-            "margin": self.margin,
-            "by_agreement": self.by_agreement,
-            **{name: part and part.to_dict() for name, part in parts.items()},
-            **({} if self.shape is ONE else {"shape": self.shape._asdict()}),
-            **({"profiles": {name: one.to_dict() for name, one in self.profiles.items()}} if self.profiles else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Model:
-        """Return the model that `to_dict` wrote; parts that an earlier version did not write are None."""
-        readers = {
-            "calibrator": calibrator_from_dict,
-            "certificate": Certificate.from_dict,
-            "sets": PredictionSets.from_dict,
-            "profile": Profile.from_dict,
-            "text": TextModel.from_dict,
-        }
-        parts: dict[str, Any] = {
-            name: read(values[name]) if values.get(name) else None for name, read in readers.items()
-        }
-        return cls(
-            weights=Weights.from_dict(values["weights"]),
-            margin=values.get("margin"),
-            by_agreement=values.get("by_agreement", False),
-            shape=LabelShape.from_dict(values.get("shape")),
-            profiles={name: Profile.from_dict(one) for name, one in values.get("profiles", {}).items()},
-            **parts,
-        )
+        """Return plain values for JSON, which `from_plain` reads."""
+        return {name: to_plain(getattr(self, name)) for name in STORED}
 
 
 def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats | None = None) -> dict[str, float]:
@@ -295,7 +269,7 @@ def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats |
     return {labels[place]: float(values[place]) for place in places}
 
 
-class Verdicts(NamedTuple):
+class Predictions(NamedTuple):
     """The judgement of a model on votes, as arrays."""
 
     scores: Floats  # PCS, `[item, label]`

@@ -9,8 +9,8 @@ import numpy as np
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.core.review import SEQUENCE, Queue
-from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
-from pcs_annotator.reviewing.queues import UNDRAWN, Queues
+from pcs_annotator.judging.promise.draw import Drawn, draw_at_random, draw_for_audit, draw_learning
+from pcs_annotator.reviewing.review_queues import UNDRAWN, Queues
 
 
 class Draws:

@@ -6,12 +6,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.reviewing.rows import DECISIONS, Judgement, Rows
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.reviewing.run_rows import DECISIONS, Judgement, Rows
 from pcs_annotator.reviewing.values import FitNews
 from pcs_annotator.runs.certificate_text import promised, standing
-from pcs_annotator.runs.fit_process import FitProcess
-from pcs_annotator.runs.versions import left_unused
+from pcs_annotator.runs.fits import FitProcess, left_unused
 
 SECONDS_TO_STOP = 5.0
 

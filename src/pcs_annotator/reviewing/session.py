@@ -16,11 +16,11 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.judging.metrics.agreement import Scale, cohens_kappa, krippendorffs_alpha
+from pcs_annotator.judging.metrics.coefficients import Scale, cohens_kappa, krippendorffs_alpha
 from pcs_annotator.reviewing.draws import Draws
-from pcs_annotator.reviewing.queues import QUEUES, Queues, lock_review
 from pcs_annotator.reviewing.refit import Refits
-from pcs_annotator.reviewing.rows import DECISIONS, Rows
+from pcs_annotator.reviewing.review_queues import QUEUES, Queues, lock_review
+from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import (
     Given,
     ListedRow,

@@ -6,10 +6,12 @@ from typing import Literal, NamedTuple
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
+from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
-from pcs_annotator.judging.promising.certificate import Audit, Certificate
-from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
+from pcs_annotator.judging.promise.audit import Audit
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 
 AGREEMENT_MEASURED = (
     "on nine sets of recorded and simulated answers, 25 to 91 % of the labels were right where both answers of a model "

@@ -20,14 +20,14 @@ from pcs_annotator.base.text import row_number
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import label_code, usual_instruction, whole_number
 from pcs_annotator.relations.phrases import phrases_around
-from pcs_annotator.runs.files.runs import RunFolder, variables_in
-from pcs_annotator.runs.labelling.run_table import IN_MEMORY_ROWS, is_large
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_table import IN_MEMORY_ROWS, is_large
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa, text_column
 
 if TYPE_CHECKING:  # it loads what learns, which a plan does not need
-    from pcs_annotator.judging.whole_sets import SetResult
+    from pcs_annotator.judging.promise.sets import SetResult
     from pcs_annotator.runs.run_result import RunResult
 
 __all__ = ["YES", "CodebookFolder"]
@@ -54,7 +54,7 @@ class CodebookFolder(NamedTuple):
                 raise ConfigError(
                     f"{path} is half a codebook: {place} has no answers; pcs run, once more, asks for what is missing"
                 )
-        from pcs_annotator.runs.run import Run  # loads what learns, which a plan does not need
+        from pcs_annotator.runs.opened import Run  # loads what learns, which a plan does not need
 
         return cls(path, places, Run.open(next(iter(places.values()))).config.variables)
 

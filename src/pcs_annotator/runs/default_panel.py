@@ -14,12 +14,15 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.text import series
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.ngrams import recall_of, text_key
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.relations.limits import usual_text_relation
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ledgers import ledger_exists
 from pcs_annotator.runs.resolve_config import DEFAULT as PAPER
+from pcs_annotator.runs.resolve_config import asked_alone, task_of
 from pcs_annotator.runs.settings import Config
 
 GRADED = (ORIGINAL, "order")
@@ -28,6 +31,7 @@ HARD = (ORIGINAL, "order", "order:rotated", "wording", "case")
 HARD_TWO_LABELS = (ORIGINAL, "order", "wording", "wording:2", "case")
 # Every wording with the two texts in both orders, so that none of them favours the first one.
 PAIR = (ORIGINAL, "order", "wording", "wording+order")
+ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
 NUMBER = (ORIGINAL, "wording", "wording:2", "layout")
 
 
@@ -136,3 +140,19 @@ class Support:
 
 def _verb(verb: str, names: Sequence[str]) -> str:
     return verb if len(names) > 1 else f"{verb}s"
+
+
+def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
+    """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
+    task, labels = config.task, {label.casefold(): label for label in config.task.labels}
+    if not asked_alone(task) or task.kind == "number":
+        return ""
+    rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
+    asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"
+    if not rows:
+        return f"{asked}; gold rows would tell how often the right one is among them."
+    share = recall_of(task_of(config), *zip(*rows.values(), strict=True))
+    low, high = exact_interval(round(share * len(rows)), len(rows)).rounded(2)
+    among = f"the right one is among them for {share:.0%} of {len(rows):,} gold rows [{low:.0%}, {high:.0%}]"
+    remedy = "" if low >= ENOUGH else "; say what labels mean, label more rows before the run, or set more candidates"
+    return f"{asked}: {among}, and no more labels can be right{remedy}."

@@ -18,7 +18,7 @@ from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.executors import ask_job
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import VoteAxes

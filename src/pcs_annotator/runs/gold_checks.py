@@ -7,11 +7,11 @@ import numpy as np
 from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
-from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.metrics.special import bdtr
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.drift import Drift, drift, profile
-from pcs_annotator.judging.weighing.scoring import row_parts
+from pcs_annotator.judging.promise.drift import Drift, drift, profile
+from pcs_annotator.judging.score import row_parts
 
 PEOPLE_AGREE = 0.9  # with a panel that is of two minds, people agree less often than this
 OF_TWO_MINDS = 0.67  # at most such a share of the votes is for one label, as if one of three models differs
@@ -45,7 +45,7 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
     return found
 
 
-def warn_of_machine_gold(votes: Votes, gold: Mask, trial: Trial) -> None:
+def warn_of_machine_gold(votes: Votes, gold: Mask, trial: HeldOut) -> None:
     """Warn if models seem to have labelled the gold rows: the held-out labels are right even where the votes differ."""
     agreement = _agreement(votes)
     places = positions_of(trial.ids, votes.ids, "item")
@@ -62,7 +62,7 @@ def warn_of_machine_gold(votes: Votes, gold: Mask, trial: Trial) -> None:
         )
 
 
-def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: Trial, right: int) -> bool:
+def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: HeldOut, right: int) -> bool:
     """Return whether a single question to one model, or the words of the texts, tell gold as well as all together."""
     gold = np.array(positions_of(trial.labels, votes.labels, "label"))[trial.gold]
     given = votes.codes[places].reshape(len(places), -1) == gold[:, np.newaxis]

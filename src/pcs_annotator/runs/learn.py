@@ -1,6 +1,6 @@
 """Learning from votes and gold in memory: the model, and cross-validated figures about it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, warn_user
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.coders import Coders
@@ -18,7 +19,7 @@ from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
-from pcs_annotator.judging.evaluation.agreement import (
+from pcs_annotator.judging.evaluate.agreement import (
     AgainstGold,
     AmongCoders,
     Resampling,
@@ -26,21 +27,20 @@ from pcs_annotator.judging.evaluation.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, cross_validate, references, scored_run
-from pcs_annotator.judging.evaluation.figures import Curves, MethodFigures, curves_of, with_holm
-from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluation.numbers import numbers_against_gold
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, one_thread
-from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
+from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, one_thread
+from pcs_annotator.judging.evaluate.side_by_side import Curves, MethodFigures, curves_of, with_holm
+from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
+from pcs_annotator.judging.frugal import Spending, exact_stop, spending_of
+from pcs_annotator.judging.heldout import HeldOut, Splits
+from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import Drift, drift_by_group, profiles
-from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
-from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.fitting import fit_coded
-from pcs_annotator.judging.weighing.label_shape import ONE, LabelShape
-from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.optimisers.simple import Distance
+from pcs_annotator.judging.optimisers.simple import Distance
+from pcs_annotator.judging.promise.drift import Drift, drift_by_group, profiles
+from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
@@ -67,7 +67,7 @@ class Learned:
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
-    trial: Trial | None = None  # gold rows as judged by fits that did not see them; not stored
+    trial: HeldOut | None = None  # gold rows as judged by fits that did not see them; not stored
 
     __repr__ = brief
 
@@ -254,7 +254,7 @@ class _Quality(NamedTuple):
     labels: Codes | None = None  # of the gold rows; None when there was too little gold
 
 
-def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelShape, trial: Trial | None) -> _Quality:
+def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelShape, trial: HeldOut | None) -> _Quality:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     if shape.kind == "number":
         return _Quality((), NUMBERS_HAVE_ERRORS, trial and trial.judged.best)
@@ -270,7 +270,7 @@ def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelSha
     return _Quality(figures, "", scored.best)
 
 
-def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
+def _curves(trial: HeldOut | None, settings: LearnSettings) -> Curves | None:
     if trial is None or not settings.resamples or trial.shape.kind == "number":  # there are no intervals to draw
         return None
     calibrated = settings.calibration != "none"
@@ -296,30 +296,26 @@ def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str])
     return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
-_PARTS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
-    "curves": Curves.from_dict,
-    "spending": lambda values: Spending(**values),
-    "drift": lambda values: Drift(**values),
-    "against_gold": AgainstGold.from_dict,
-    "among_coders": AmongCoders.from_dict,
-    "by_group": FiguresByGroup.from_dict,
+_PARTS: Mapping[str, type] = {
+    "curves": Curves,
+    "spending": Spending,
+    "drift": Drift,
+    "against_gold": AgainstGold,
+    "among_coders": AmongCoders,
+    "by_group": FiguresByGroup,
 }
-"""Part of `Learned` that `evaluation.json` has, if there is one → how it is read."""
+"""Part of `Learned` that `evaluation.json` has, if there is one → its class."""
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:
     """Return the contents of `evaluation.json`."""
     figures = {"figures": [figures.to_dict() for figures in learned.figures], "no_figures": learned.no_figures}
-    return {**figures, **{name: _plain(getattr(learned, name)) for name in _PARTS}}
-
-
-def _plain(part: Any) -> dict[str, Any] | None:
-    return part and (part.to_dict() if hasattr(part, "to_dict") else part._asdict())
+    return {**figures, **{name: to_plain(getattr(learned, name)) for name in _PARTS}}
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    found = {name: make(evaluation[name]) for name, make in _PARTS.items() if evaluation.get(name) is not None}
+    found: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
     figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
     # an earlier version wrote that without gold labels were accepted
     why = NO_GOLD if model.by_agreement else evaluation["no_figures"]

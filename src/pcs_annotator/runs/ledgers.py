@@ -14,9 +14,9 @@ from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.files.config import config_from_dict
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import Config
+from pcs_annotator.runs.toml import config_from_dict
 from pcs_annotator.tables import files
 
 

@@ -23,9 +23,9 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.judging.promise.certificate import Certificate, fingerprint
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 

@@ -11,11 +11,11 @@ from pcs_annotator.base.errors import ConfigError, GoldError, UnknownNameError, 
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.relations.combine import find_relation
 from pcs_annotator.runs.learn import about_copies, counted_once
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.resolve_config import relation_options_of
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.find import as_arrow, table_name

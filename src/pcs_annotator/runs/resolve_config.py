@@ -26,15 +26,14 @@ from pcs_annotator.core.task import (
     usual_instruction,
 )
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.judging.weighing.label_shape import check_kind
+from pcs_annotator.judging.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.combine import RelationOptions
 from pcs_annotator.relations.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
-from pcs_annotator.runs.files.config import config_from_dict, known_settings, read_config, variable_problem
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import labels_seen, refuse_other_gold
+from pcs_annotator.runs.gold_labels import labels_seen, refuse_other_gold
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import (
     SPENDING,
     Config,
@@ -45,6 +44,7 @@ from pcs_annotator.runs.settings import (
     all_settings,
     sections,
 )
+from pcs_annotator.runs.toml import config_from_dict, known_settings, read_config, variable_problem
 from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, Dataset
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.formats import Reading

@@ -34,7 +34,7 @@ from pcs_annotator.core.review import (
     frame_hash,
 )
 from pcs_annotator.core.task import Item, label_lookup
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.chunks import Dataset
 
 

@@ -16,8 +16,8 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.ask import CollectSettings, Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
-from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import CommandSettings, Config, GoldSample
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.arrow import pa
@@ -26,7 +26,7 @@ from pcs_annotator.tables.find import table_stem
 from pcs_annotator.tables.formats import AS_FOUND, Reading
 
 if TYPE_CHECKING:
-    from pcs_annotator.runs.run import Run
+    from pcs_annotator.runs.opened import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def earlier_run(folder: RunFolder) -> Run | None:
     """Return the run of a folder; None if there is none yet."""
     if not folder.settings.exists():
         return None
-    from pcs_annotator.runs.run import Run  # imports the code that learns, for which no new run should wait
+    from pcs_annotator.runs.opened import Run  # imports the code that learns, for which no new run should wait
 
     return Run.open(folder.path)
 

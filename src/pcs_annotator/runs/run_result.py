@@ -20,15 +20,15 @@ from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.relations.language import LIMITS
 from pcs_annotator.relations.limits import MANY
-from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.runs.default_panel import about_candidates
 from pcs_annotator.runs.drawing import HandedOut
-from pcs_annotator.runs.files.runs import RunFolder, WholeTable
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.paths import RunFolder, WholeTable
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import chunks

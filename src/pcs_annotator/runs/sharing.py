@@ -1,20 +1,26 @@
 """Sharing the rows of a run between the machine and people, so that few errors are left in the whole table.
 
-`pcs finish` does it, and a fit and `pcs gold` foretell with the same function how much it leaves to people.
+`pcs finish` does it, and a fit and `pcs gold` foretell with the same function how much it leaves to people. Rows are
+shared by the probabilities of their labels, those of gold rows from fits that did not see them.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.identity import with_copies
+from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.fit_model import Trial
-from pcs_annotator.judging.promising.acceptance import Judged
-from pcs_annotator.judging.promising.whole_table import Shared, once_if_right, share_rows
-from pcs_annotator.judging.weighing.label_shape import LabelShape
+from pcs_annotator.judging.evaluate.scored import one_thread
+from pcs_annotator.judging.fit_model import fit_model
+from pcs_annotator.judging.heldout import HeldOut, Judged
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.promise.whole_table import Shared, once_if_right, share_rows
+from pcs_annotator.runs.learn import counted_once, learning_of
+from pcs_annotator.runs.settings import LearnSettings
 
 Error = Literal["wrong", "near", "distance"]
 """What counts as an error: another label, one that is several steps of a scale off, or each step, as a part of one."""
@@ -69,7 +75,7 @@ def share_table(shape: LabelShape, votes: Votes, held_out: Floats, gold: TableGo
     return Sharing(shared, best, len(np.unique(gold.same[open_rows])))
 
 
-def held_out_rows(fitted: Floats, votes: Votes, trial: Trial, same: Integers) -> Floats:
+def held_out_rows(fitted: Floats, votes: Votes, trial: HeldOut, same: Integers) -> Floats:
     """Return the probabilities of labels with those of gold texts, in all their rows, from fits without their gold."""
     columns, found = positions_of(votes.labels, trial.labels, "label"), fitted.copy()
     unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))
@@ -77,3 +83,36 @@ def held_out_rows(fitted: Floats, votes: Votes, trial: Trial, same: Integers) ->
         if text in unseen:  # copies that contradict each other have no fit of their own
             found[row] = unseen[text][columns]
     return found
+
+
+class Expected(NamedTuple):
+    """Probability of every label, `[row, label]`: from the fit on all gold rows, and from fits without the row's text.
+
+    They differ for gold rows and their copies only. `said` is the label of every row, `UNLABELLED` where it has none.
+    """
+
+    fitted: Floats
+    held_out: Floats
+    said: Codes
+
+
+def expected_labels(
+    votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape = ONE
+) -> Expected | None:
+    """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
+
+    A copy of a text has the probabilities of the row that counts. Only numbers need a `shape`.
+    """
+    if (codes == UNLABELLED).all():
+        return None
+    once = counted_once(votes, codes, texts)
+    with one_thread():
+        # nothing but probabilities is wanted
+        plain = replace(settings, max_error=None, resamples=0)
+        how = learning_of(plain, shape=shape if shape.kind == "number" else ONE)
+        model, trial = fit_model(votes, codes, how, distinct=once.distinct)
+    fitted = model.judged(votes).probabilities
+    if trial is None or fitted is None:
+        return None
+    said = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
+    return Expected(fitted, held_out_rows(fitted, votes, trial, same_texts(texts)), said)

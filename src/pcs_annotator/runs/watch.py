@@ -17,7 +17,7 @@ from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, describe, how_far
 from pcs_annotator.base.errors import Interrupted, PcsError, TableError
 from pcs_annotator.runs.ask import Follow
-from pcs_annotator.runs.files.runs import RunFolder, variables_in
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
 
 EVERY = 1.0  # seconds between two writes

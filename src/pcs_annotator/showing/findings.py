@@ -11,10 +11,10 @@ from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.weights import Flag, FlagKind
-from pcs_annotator.judging.metrics.agreement import FlipMatrix, flip_matrices
-from pcs_annotator.judging.metrics.metrics import exact_interval
+from pcs_annotator.judging.metrics.coefficients import FlipMatrix, flip_matrices
+from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.metrics.significance import mcnemar
-from pcs_annotator.judging.promising.drift import MIN_CHANGE, homogeneity
+from pcs_annotator.judging.promise.drift import MIN_CHANGE, homogeneity
 from pcs_annotator.relations.limits import MOST, languages_of
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.run_result import Facts, percent

@@ -9,7 +9,7 @@ from pathlib import Path
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_table import Curve, Pair
-from pcs_annotator.judging.evaluation.agreement import AgainstGold
+from pcs_annotator.judging.evaluate.agreement import AgainstGold
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.markup import Markup, joined, tag

@@ -14,17 +14,16 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.judging.promising.acceptance import next_level
-from pcs_annotator.judging.promising.whole_table import small_enough
+from pcs_annotator.judging.promise.promise import next_level
+from pcs_annotator.judging.promise.whole_table import small_enough
 from pcs_annotator.runs.draw_registry import label_copies
 from pcs_annotator.runs.drawing import unread, write_to_label
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.levels import LevelTest, key_of, read_levels, write_levels
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import read_review
-from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.sharing import Error, Goal, TableGold, share_table
+from pcs_annotator.runs.sharing import Error, Goal, TableGold, expected_labels, share_table
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
 from pcs_annotator.tables.people import DrawnRow

@@ -7,12 +7,12 @@ from pcs_annotator.base.errors import LedgerError, warn_user
 from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.task import MANY_LABELS, Task
-from pcs_annotator.judging.evaluation.tables import shown
+from pcs_annotator.judging.evaluate.as_tables import shown
 from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.examples import about_examples
-from pcs_annotator.runs.files.runs import read_origin
+from pcs_annotator.runs.gold_examples import about_examples
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
+from pcs_annotator.runs.paths import read_origin
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.formats import PRICE_UNKNOWN, total_cost

@@ -9,17 +9,17 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.codebook import CodebookFolder, final_labels, labels_of, open_codebook, place_of
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.new_texts import output_policy, without_gold
-from pcs_annotator.runs.labelling.run_table import open_table, refuse_other_work
-from pcs_annotator.runs.result_columns import with_columns
+from pcs_annotator.runs.columns import with_columns
+from pcs_annotator.runs.learned_sets import learn_sets, sets_in_force, whole_sets
+from pcs_annotator.runs.new_texts import output_policy, without_gold
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.run_table import open_table, refuse_other_work
 from pcs_annotator.runs.settings import Saving, TaskSettings
-from pcs_annotator.runs.whole_sets import learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.page import write_index, write_report
 from pcs_annotator.tables import write
 from pcs_annotator.tables.files import write_json

@@ -13,37 +13,37 @@ from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation.agreement import Resampling
-from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate, scored_run
-from pcs_annotator.judging.evaluation.groups import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluation.methods import Method, methods_named
-from pcs_annotator.judging.evaluation.numbers import compare_numbers, numbers_table
-from pcs_annotator.judging.evaluation.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluation.scored import (
+from pcs_annotator.judging.evaluate.agreement import Resampling
+from pcs_annotator.judging.evaluate.as_tables import agreement_tables, evaluation_tables
+from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluate.harness import Evaluation, evaluate, scored_run
+from pcs_annotator.judging.evaluate.methods import Method, methods_named
+from pcs_annotator.judging.evaluate.number_figures import compare_numbers, numbers_table
+from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, relation_values
+from pcs_annotator.judging.evaluate.scored import (
     FIGURES,
     EvaluationOptions,
     Splitting,
     one_thread,
     refuse_without_gold,
 )
-from pcs_annotator.judging.evaluation.tables import agreement_tables, evaluation_tables
-from pcs_annotator.judging.fit_model import Trial, fit_model, labelled_rows
-from pcs_annotator.judging.metrics.agreement import (
+from pcs_annotator.judging.fit_model import fit_model, labelled_rows
+from pcs_annotator.judging.heldout import HeldOut, Splits
+from pcs_annotator.judging.metrics.coefficients import (
     AlternativeAnnotator,
     alternative_annotator,
     alternative_in_parts,
     rows_for_interval,
 )
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.recorded_votes import RecordedVotes
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
@@ -111,7 +111,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
     files = write_results(found.tables, request.out, request.policy)
     if request.source.is_dir():
-        folder = runs.RunFolder(request.source)
+        folder = RunFolder(request.source)
         write_json(folder.methods, {"version": __version__, **found.evaluation.to_dict()})
         files.append(folder.methods)
     return replace(found, files=files)
@@ -121,7 +121,7 @@ def fitted_with(source: Path) -> LearnSettings | None:
     """Return the settings of the last fit of a run, of a codebook those of its first variable; None for a table."""
     if not source.is_dir():
         return None
-    return Run.open(next(iter(runs.variables_in(runs.RunFolder(source)).values()), source)).settings
+    return Run.open(next(iter(variables_in(RunFolder(source)).values()), source)).settings
 
 
 def evaluate_votes(
@@ -204,7 +204,7 @@ def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
     return figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
-def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, Trial, Votes]:
+def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:
     """Return the model of a run with these settings, its gold rows as judged by fits without them, and their votes."""
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)

@@ -16,13 +16,13 @@ from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
 from pcs_annotator.reviewing.draws import Draws
-from pcs_annotator.reviewing.queues import Queues, lock_review
-from pcs_annotator.reviewing.rows import DECISIONS, Rows
+from pcs_annotator.reviewing.review_queues import Queues, lock_review
+from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.codebook import YES, CodebookFolder
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review_state import ReviewState, now
-from pcs_annotator.runs.run import Run
 from pcs_annotator.tables import label_studio
 from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, StudioAnswer
 from pcs_annotator.tables.write import STRICT, OutputPolicy

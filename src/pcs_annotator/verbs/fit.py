@@ -9,12 +9,12 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.gold import ROWS_TO_LABEL, FromPeople
-from pcs_annotator.runs.labelling.rows import relabel_whole
+from pcs_annotator.runs.fits import promises_less, settings_of_fits, take_version
+from pcs_annotator.runs.gold_labels import ROWS_TO_LABEL, FromPeople
+from pcs_annotator.runs.label_table import relabel_whole
 from pcs_annotator.runs.learn import learned_from
-from pcs_annotator.runs.run import REFIT, Run
+from pcs_annotator.runs.opened import REFIT, Run
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.versions import promises_less, settings_of_fits, take_version
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables.files import clear_leftovers, expecting

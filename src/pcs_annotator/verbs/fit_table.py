@@ -12,11 +12,10 @@ from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
-from pcs_annotator.runs.gold import FromPeople, read_labels, refuse_other_labels
-from pcs_annotator.runs.groups import groups_of, refuse_many
+from pcs_annotator.runs.columns import groups_of, labelled_table, refuse_many
+from pcs_annotator.runs.gold_labels import FromPeople, read_labels, refuse_other_labels
 from pcs_annotator.runs.learn import KnownRows, Learned, learn_if_possible, model_file
 from pcs_annotator.runs.recorded_votes import texts_of
-from pcs_annotator.runs.result_columns import labelled_table
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.arrow import pa

@@ -14,15 +14,15 @@ from pcs_annotator.base.errors import ConfigError, UnknownRow
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item
-from pcs_annotator.reviewing.queues import lock_review
+from pcs_annotator.reviewing.review_queues import lock_review
 from pcs_annotator.runs import ask, resolve_config
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.labeller import LoadOptions, job_of
+from pcs_annotator.runs.fits import numbers
+from pcs_annotator.runs.labeller import LoadOptions, job_of
 from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import read_review
-from pcs_annotator.runs.run import Run
 from pcs_annotator.runs.stream import Stream
-from pcs_annotator.runs.versions import numbers
 from pcs_annotator.tables.files import atomic_path, read_json, write_json
 
 

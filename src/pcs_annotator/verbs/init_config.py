@@ -8,10 +8,10 @@ from textwrap import fill
 from pcs_annotator.base.errors import LabelError
 from pcs_annotator.base.fields import settings_in
 from pcs_annotator.core.task import usual_instruction
-from pcs_annotator.runs.files.config import CONFIG_NAME
-from pcs_annotator.runs.gold import labels_seen
+from pcs_annotator.runs.gold_labels import labels_seen
 from pcs_annotator.runs.resolve_config import columns_of, reading_of
 from pcs_annotator.runs.settings import Config, sections
+from pcs_annotator.runs.toml import CONFIG_NAME
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import read_source
 from pcs_annotator.tables.formats import Reading

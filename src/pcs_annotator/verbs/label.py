@@ -13,19 +13,19 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.frugal import Check, Frugal, Spending, check_settled
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Check, Frugal, Spending, check_settled
+from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
-from pcs_annotator.runs.files import runs
-from pcs_annotator.runs.labelling.labeller import FittedRun, LoadOptions, open_fitted
-from pcs_annotator.runs.labelling.new_texts import NewTexts, without_gold
-from pcs_annotator.runs.labelling.run_table import survey
+from pcs_annotator.runs.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.new_texts import NewTexts, without_gold
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import rows_of
+from pcs_annotator.runs.run_table import survey
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables import chunks
@@ -80,7 +80,7 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
     A file that exists is an error; with `request.replace`, it is kept under a dated name. Without `out`, no file is
     written.
     """
-    folder, saving = runs.RunFolder(request.folder), saving or Saving()
+    folder, saving = RunFolder(request.folder), saving or Saving()
     if out is not None and out != STDIO:
         check_ending(out, WRITTEN)
     # an error if this is not a run folder, before a lock file is put there

@@ -6,17 +6,16 @@ from typing import NamedTuple
 
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.task import Item
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.limits import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.about_candidates import about_candidates
 from pcs_annotator.runs.codebook import open_codebook
-from pcs_annotator.runs.default_panel import DefaultPanel
-from pcs_annotator.runs.examples import about_examples, with_gold_examples, with_known_texts
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling.run_table import open_table
+from pcs_annotator.runs.default_panel import DefaultPanel, about_candidates
+from pcs_annotator.runs.gold_examples import about_examples, with_gold_examples, with_known_texts
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.run_table import open_table
 from pcs_annotator.runs.settings import Config
 
 

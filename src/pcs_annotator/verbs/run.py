@@ -14,23 +14,23 @@ from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.weighing.label_shape import LabelShape
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.relations.limits import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
-from pcs_annotator.runs.examples import with_gold_examples, with_known_texts
+from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.executors import check_executor
-from pcs_annotator.runs.files.config import config_to_dict
-from pcs_annotator.runs.files.runs import SAMPLED, RunFolder
-from pcs_annotator.runs.gold import check_gold, gold_of, without_examples
-from pcs_annotator.runs.groups import groups_of, refuse_many
-from pcs_annotator.runs.labelling.rows import label_whole
-from pcs_annotator.runs.labelling.run_table import RunTable, open_table, refuse_other_work
+from pcs_annotator.runs.fits import settings_of_fits
+from pcs_annotator.runs.gold_examples import with_gold_examples, with_known_texts
+from pcs_annotator.runs.gold_labels import check_gold, gold_of, without_examples
+from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.settings import Config, LearnSettings
-from pcs_annotator.runs.versions import settings_of_fits
+from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables import write

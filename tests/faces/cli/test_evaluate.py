@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import GoldError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, evaluate_votes, methods_named
 from tests.builders import simulated_votes
-from tests.judging.evaluation.graded import graded_votes
+from tests.judging.evaluate.graded import graded_votes
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
 from tests.simulated import read_csv
 
 LABELS = ["sports, games", "politics/economy", 'says "no"', "新闻 👍"]

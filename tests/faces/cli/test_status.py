@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import Watch
 from tests.simulated import copy_run
 from tests.stub import Behaviour, stub_process
@@ -85,7 +85,7 @@ def test_a_fit_that_failed_is_what_the_status_shows(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pcs_annotator.runs.run.Run.learn", killed)
+    monkeypatch.setattr("pcs_annotator.runs.opened.Run.learn", killed)
     assert main(["fit", str(folder), "-q"]) == 130
     capsys.readouterr()
     main(["status", str(folder)])

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import aiohttp
 import numpy as np
 
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.stream import Stream
@@ -151,7 +152,7 @@ def check(folder: Path, told: list[Acknowledged]) -> Checked:
     with closing(sqlite3.connect(at.stream)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     place = {item.text: row for row, item in enumerate(kept.items)}
-    models = {number: Model.from_dict(read_json(at.at(number).model)) for number in set(kept.version)}
+    models = {number: from_plain(Model, read_json(at.at(number).model)) for number in set(kept.version)}
     lost = misplaced = mixed = 0
     for one in told:
         accepted, row = one.item["decision"] == "accept", place.get(one.text)

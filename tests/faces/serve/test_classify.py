@@ -12,10 +12,10 @@ import pytest
 from pcs_annotator.asking.engine.budget import LedgerSpending
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
-from pcs_annotator.runs.files.runs import RunFolder
-from pcs_annotator.runs.labelling import service as pipeline_serve
-from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs import service as pipeline_serve
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import label

@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from pcs_annotator.faces.serve.app import App, Limits
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import Classified, Service, Spent
+from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.service import Classified, Service, Spent
 from tests.faces.review.coded import FRAMES, Coder, make_codebook, truth
 from tests.faces.web.serving import serving
 from tests.made_once import made_once

@@ -14,9 +14,9 @@ import pcs_annotator as pcs
 from pcs_annotator.faces.serve import bodies, openapi
 from pcs_annotator.faces.serve.app import App, Limits
 from pcs_annotator.faces.serve.mcp import tools_of
-from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.service import Service
 from tests.runs.test_pairs import QUICK, judge, pairs
 
 GIVEN = [{"a": f"Answer {row} is worth {row}.", "b": f"Answer {row} is worth 5."} for row in range(3, 8)]

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import read_status
 from tests.faces.serve.killing import check, kill_again_and_again, promising_stub_run
 from tests.faces.serve.processes import ServiceProcess, service_process

@@ -11,9 +11,9 @@ import pytest
 
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.labelling import service as service_module
-from pcs_annotator.runs.labelling.labeller import LoadOptions
-from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs import service as service_module
+from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Saving
 from tests.reviewing.reviewing import judge
 from tests.simulated import truth_of

@@ -11,7 +11,7 @@ from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Baseline, MajorityVote, SelfConsistency, baselines
 from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
-from pcs_annotator.judging.evaluation.methods import ready
+from pcs_annotator.judging.evaluate.methods import ready
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")

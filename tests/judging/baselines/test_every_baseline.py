@@ -16,7 +16,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.judging.baselines.baseline import baselines
 from pcs_annotator.judging.baselines.stated import complete
-from pcs_annotator.judging.evaluation.methods import ready
+from pcs_annotator.judging.evaluate.methods import ready
 from tests.judging.strategies import LABELS
 
 NAMES = (

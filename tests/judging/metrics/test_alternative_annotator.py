@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.judging.metrics.agreement import (
+from pcs_annotator.judging.metrics.coefficients import (
     alternative_annotator,
     alternative_in_parts,
     benjamini_yekutieli,
@@ -99,7 +100,7 @@ def test_the_result_is_told_and_stored() -> None:
     assert "may not replace a coder. It wins against none of 2" in alternative_annotator(same[0] + 1, same).sentence(
         "ab"
     )
-    assert type(found).from_dict(found.to_dict()) == found
+    assert from_plain(type(found), found.to_dict()) == found
 
 
 def people(rng: np.random.Generator, rows: int, right: float = 0.85, coders: int = 3) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from pcs_annotator import Votes
-from pcs_annotator.judging.metrics.agreement import Flips, flip_matrices, flips_by
+from pcs_annotator.judging.metrics.coefficients import Flips, flip_matrices, flips_by
 from tests.judging.strategies import any_votes
 
 TABLE = {

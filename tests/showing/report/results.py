@@ -15,8 +15,8 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Item, PcsWarning, RunResult, Var
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.runs.files.runs import RunFolder
 from pcs_annotator.runs.learn import Learned, learn_if_possible
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.tables.files import write_json

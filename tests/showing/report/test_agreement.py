@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.judging.evaluation.agreement import Resampling, Scale, against_gold, among_coders
+from pcs_annotator.judging.evaluate.agreement import Resampling, Scale, against_gold, among_coders
 from pcs_annotator.showing.report.page import render
 from tests.showing.report.reading import section
 from tests.showing.report.results import Made, made_run

@@ -7,8 +7,8 @@ import pytest
 
 from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
-from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
-from pcs_annotator.judging.promising.certificate import Audit
+from pcs_annotator.judging.promise.audit import Audit
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.sections import summary
 from tests.showing.report.reading import Page, section

@@ -9,8 +9,8 @@ import numpy as np
 
 from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION
-from pcs_annotator.judging.evaluation.methods import Calls
+from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION
+from pcs_annotator.judging.evaluate.methods import Calls
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.view import select, view_of
 from tests.showing.report.reading import listed, section

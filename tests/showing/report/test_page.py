@@ -11,8 +11,8 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
-from pcs_annotator.judging.evaluation.figures import MethodFigures
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
+from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.showing.report.page import render, write_report
 from tests.showing.report.reading import Page, listed, section

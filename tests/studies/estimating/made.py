@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.runs.labelling import run_table
+from pcs_annotator.runs import run_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run

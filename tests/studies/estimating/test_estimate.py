@@ -12,7 +12,7 @@ from pcs_annotator import PcsError
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run, shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of
@@ -166,7 +166,7 @@ def test_what_cannot_be_estimated_says_why(made: Path, question: EstimateQuestio
 
 
 def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> None:
-    from pcs_annotator.runs.gold import FromPeople
+    from pcs_annotator.runs.gold_labels import FromPeople
     from pcs_annotator.verbs.fit import fit_run
 
     folder = copy_run(made, tmp_path / "run")

@@ -7,7 +7,7 @@ import pytest
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.estimating.sampling import Foretold
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, assumed_pilot, draw_gold, plan_gold, rows_for_goals

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.studies.estimating import page, robust

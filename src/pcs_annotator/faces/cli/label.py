@@ -11,7 +11,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
 from pcs_annotator.faces.cli import learned_view, options, run_view
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.files.runs import RunFolder, variables_in
+from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer

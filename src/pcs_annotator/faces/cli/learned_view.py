@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.votes import Votes
@@ -73,7 +74,7 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
         "decided_by": model.decided_by,
-        "drift": judged.drift and {**judged.drift.to_dict(), "unseen": judged.drift.unseen},
+        "drift": judged.drift and {**to_plain(judged.drift), "unseen": judged.drift.unseen},
     }
 
 

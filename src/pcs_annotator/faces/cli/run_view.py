@@ -10,15 +10,16 @@ from typing import Any
 import click
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.gold import FromPeople
+from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.learned_sets import SetResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.runs.whole_sets import SetResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
@@ -169,7 +170,7 @@ def _show_variables(  # what is shown, one argument each
     variables: str = "",
 ) -> int:
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
-    whole = {name: one.model.to_dict() | {"decisions": one.counts.decisions} for name, one in sets.items()}
+    whole = {name: to_plain(one.model) | {"decisions": one.counts.decisions} for name, one in sets.items()}
     calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
     said = counted(max(one.counts.rows for one in found.values()), "row") + (variables and f", {variables}")
     cost = [answer.cost(calls, known, ())] if calls or known else []

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.web import need_web
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.labeller import LoadOptions
+from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.settings import Saving
 
 DEFAULT_PORT = 8080
@@ -67,7 +67,7 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given
     need_web("pcs serve")
     from pcs_annotator.faces.serve.app import Limits, serve_run
     from pcs_annotator.faces.web.server import listen
-    from pcs_annotator.runs.labelling.service import Service
+    from pcs_annotator.runs.service import Service
 
     given["saving"] = options.take(Saving, given)
     how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)

@@ -8,7 +8,7 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import ExitCode
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import EVERY, read_status, status_lines
 
 

@@ -6,8 +6,8 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.versions import list_versions
+from pcs_annotator.runs.fits import list_versions
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.verbs.fit import use_version

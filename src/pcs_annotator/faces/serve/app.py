@@ -24,7 +24,7 @@ from pcs_annotator.faces.serve.metrics import AUDITED, MEDIA_TYPE, Counted, Metr
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.service import Classified, Service, Spent
+from pcs_annotator.runs.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
 

@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import PcsError
 from pcs_annotator.faces.serve.app import App, Limits, opened_app
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.labelling.service import Service
+from pcs_annotator.runs.service import Service
 
 INSTRUCTIONS = """Labels with decision `accept` keep the promised error rate. Labels with decision `review` are \
 proposals: show them to a person, and never report them as settled. People decide in `pcs review`; no tool here gives \

@@ -17,7 +17,7 @@ from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
-from pcs_annotator.judging.weighing.scoring import DECIMALS
+from pcs_annotator.judging.score import DECIMALS
 
 
 class Asks(NamedTuple):

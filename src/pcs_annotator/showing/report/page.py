@@ -10,9 +10,10 @@ from urllib.parse import quote
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.judging.whole_sets import SetResult, WholeSets
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.runs.certificate_text import what_is_promised, words_of
-from pcs_annotator.runs.run_result import Model, RunResult
+from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, percent, percent_interval

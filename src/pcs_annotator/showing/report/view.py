@@ -12,7 +12,7 @@ from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.files.runs import Origin, read_origin
+from pcs_annotator.runs.paths import Origin, read_origin
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.tables.vote_files import read_variants

@@ -15,14 +15,14 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
-from pcs_annotator.judging.evaluation.evaluate import Contender, PairFigures, compare_pair
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Splitting
+from pcs_annotator.judging.evaluate.harness import Contender, PairFigures, compare_pair
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.fit_model import read_texts
-from pcs_annotator.judging.metrics.agreement import Agreement, cohens_kappa
-from pcs_annotator.judging.weighing.fitting import in_canonical_order
-from pcs_annotator.runs.files.config import config_to_dict
+from pcs_annotator.judging.fit_weights import in_canonical_order
+from pcs_annotator.judging.metrics.coefficients import Agreement, cohens_kappa
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing.report.sections.summary import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.sides import Matched, Side

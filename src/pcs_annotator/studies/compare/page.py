@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
-from pcs_annotator.judging.evaluation.relation_value import two_digits
+from pcs_annotator.judging.evaluate.relation_value import two_digits
+from pcs_annotator.judging.evaluate.side_by_side import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b
@@ -169,12 +169,10 @@ def quality(found: comparison.Comparison) -> b.Section:
         for name, title in FIGURES
     ]
     right = figures.right
-    mcnemar = (
+    counts = (
         f"Of {counted(figures.n, 'gold row')}, both are right on {count(right.both)}, only A on "
-        f"{count(right.only_first)}, only B on {count(right.only_second)}, and neither on {count(right.neither)}: "
-        f"{p_text(figures.mcnemar)} by McNemar's exact test."
+        f"{count(right.only_first)}, only B on {count(right.only_second)}, and neither on {count(right.neither)}."
     )
-    delong = "" if figures.delong is None else f" Class AUROC by DeLong's test: {p_text(figures.delong.p_value)}."
     how = figures.how
     times = counted(len(how.seeds(figures.n)), "time")
     return b.section(
@@ -185,10 +183,10 @@ def quality(found: comparison.Comparison) -> b.Section:
             "same folds for both: each row is labelled by what was learned without it."
         ),
         b.Table(columns=[b.Column("Figure"), *b.numbers(*NAMES, "B − A", "p", digits=3)], rows=rows, kind="two"),
-        b.text(mcnemar, delong),
+        b.text(counts),
         b.note(
             f"p is of a paired bootstrap test, from which the intervals come, too. {about_intervals(how.resamples)} "
-            f"McNemar's test takes the labels as they are. {ABOUT_AUROC} {ABOUT_ECE}"
+            f"{ABOUT_AUROC} {ABOUT_ECE}"
         ),
     )
 

@@ -15,7 +15,7 @@ from pcs_annotator.estimating.confusion import calibrated, levels
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.estimating.sampling import Sample
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating import evidence as known
 from pcs_annotator.studies.estimating.groups import groups_of

@@ -13,11 +13,11 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
-from pcs_annotator.judging.promising.review_design import AT_RANDOM
+from pcs_annotator.judging.promise.draw import AT_RANDOM
 from pcs_annotator.runs.draw_registry import draws_by_row
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.files.runs import read_whole
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import read_whole
+from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.tables.arrow import columns_of, pa, pc, text_column
 from pcs_annotator.tables.find import read_file
 from pcs_annotator.tables.people import DrawnRow

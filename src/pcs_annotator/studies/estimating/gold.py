@@ -12,13 +12,13 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
-from pcs_annotator.judging.promising.acceptance import Judged, Promise, next_level
-from pcs_annotator.judging.promising.rows_needed import rows_needed, rows_to_finish
+from pcs_annotator.judging.heldout import Judged
+from pcs_annotator.judging.promise.forecast import rows_needed, rows_to_finish
+from pcs_annotator.judging.promise.promise import Promise, next_level
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.files.runs import RunFolder, read_whole
-from pcs_annotator.runs.run import Run
-from pcs_annotator.runs.sharing import Goal, TableGold, judged_rows, share_table
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder, read_whole
+from pcs_annotator.runs.sharing import Goal, TableGold, expected_labels, judged_rows, share_table
 from pcs_annotator.studies.estimating.estimate import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
 from pcs_annotator.tables.people import DrawnRow, read_drawn

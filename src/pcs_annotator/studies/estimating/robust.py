@@ -12,8 +12,8 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.runs.expected_labels import expected_labels
-from pcs_annotator.runs.run import Run
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag

@@ -10,25 +10,23 @@ from pcs_annotator.base.errors import UndefinedMetric, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluation import figures, methods
-from pcs_annotator.judging.evaluation.scored import EvaluationOptions, Scored, labelled_rows
+from pcs_annotator.judging.evaluate import methods
+from pcs_annotator.judging.evaluate import side_by_side as figures
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, labelled_rows
 from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.figures import Estimate
 
 T = TypeVar("T")
 
 LISTED_GAPS = 8
-T_TEST = "paired t-test, as in the paper"
 NO_TEST = "no test"
 ABOUT_TESTS = (
-    "p: DeLong's test of the mean difference in class AUROC; a row moves all models and combinations on its dataset at "
-    f"once, so that what they share is not counted twice. Its standard error is {WIDENING:g} times as large because "
-    "other gold rows would also have learned other weights. Two-sided, with Holm's adjustment over all comparisons; "
-    "stars are of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, with these "
-    "models: a few datasets cannot show what another one would give. It needs the scores of every row and two rows of "
-    f"every class. The {T_TEST}, takes (model, dataset) pairs as independent and is too often significant where there "
-    "is no difference, so it has no stars."
+    "p: test of the mean difference in class AUROC from resampled rows; a row moves all models and combinations on its "
+    f"dataset at once, so that what they share is not counted twice. Its standard error is {WIDENING:g} times as large "
+    "because other gold rows would also have learned other weights. Two-sided, with Holm's adjustment over all "
+    "comparisons; stars are of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, "
+    "with these models: a few datasets cannot show what another one would give."
 )
 
 
@@ -254,45 +252,39 @@ class PanelTable:
 
 
 class Compared(NamedTuple):
-    """Two methods over all their pairs of figures; None where a test is undefined."""
+    """Two methods over all their pairs of figures; None without a pair."""
 
     pairs: int  # number of pairs
-    improvement: float | None  # average relative improvement
-    t_test: significance.PairedTest | None  # the paper's test, which takes pairs as independent
-    test: significance.PairedTest | None  # the test over rows, which does not
+    improvement: float | None = None  # average relative improvement
+    test: significance.BootstrapTest | None = None  # of the mean difference
 
 
 def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
-    """Return the comparison over all panels on which both methods have results."""
+    """Return two methods on the panels that both have results for.
+
+    The test takes pairs on the same rows together: resamples of a dataset are the same for all of its panels.
+    """
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
-    values = [one.auroc.value for one, _ in pairs], [other.auroc.value for _, other in pairs]
-    differences = [
-        significance.Difference(
-            one.dataset, one.auroc.value - other.auroc.value, _influence(one) - _influence(other), one.gold
-        )
-        for one, other in pairs
-    ]
-    return Compared(
-        len(pairs),
-        attempt([], lambda: significance.average_relative_improvement(*values)),
-        attempt([], lambda: significance.paired_t_test(*values)),
-        attempt([], lambda: significance.mean_difference_test(differences, WIDENING)),
-    )
-
-
-def _influence(one: Scored) -> Floats:
-    """Return how much every row moves the AUROC."""
-    return np.asarray(np.mean([significance.influence(fit.ranks, one.gold) for fit in one.distinct], axis=0))
+    if not pairs:
+        return Compared(0)
+    values = [[one.auroc.value for one in side] for side in zip(*pairs, strict=True)]
+    moved: dict[str, Floats] = {}
+    for one, other in pairs:
+        change = (one.measured.resampled - other.measured.resampled) / len(pairs)
+        moved[one.dataset] = moved.get(one.dataset, 0.0) + change
+    spread = float(np.sqrt(sum(change.var() for change in moved.values())))
+    rows = sum({one.dataset: len(one.gold) for one, _ in pairs}.values())
+    difference = float(np.mean(values[0]) - np.mean(values[1]))
+    test = significance.bootstrap_test(difference, spread, rows, WIDENING)
+    return Compared(len(pairs), significance.average_relative_improvement(*values), test)
 
 
 def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
-    """Return the lines below a table: improvement and p-value, then the paper's test, for every comparison by name."""
+    """Return a line below a table for every comparison by name: improvement and p-value."""
     lines = []
     p_values = figures.adjusted([one.test for one in comparisons.values()])
     for (name, one), p_value in zip(comparisons.items(), p_values, strict=True):
         improvement = "–" if one.improvement is None else f"{100 * one.improvement:+.1f} %"
         test = NO_TEST if p_value is None else f"{significance.p_text(p_value)} {significance.stars(p_value)}"
         lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
-        few = f"needs two pairs, there are {one.pairs}"
-        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else significance.p_text(one.t_test.p_value)))
     return lines

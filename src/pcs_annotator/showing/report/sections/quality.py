@@ -7,13 +7,19 @@ import numpy as np
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.task import MANY_LABELS
-from pcs_annotator.judging.evaluation import tables
-from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
-from pcs_annotator.judging.evaluation.evaluate import FIRST_QUESTION, LOGPROB, VOTES_ALONE
-from pcs_annotator.judging.evaluation.figures import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures, cell_of
-from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.judging.evaluation.relation_value import points
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.evaluate import as_tables as tables
+from pcs_annotator.judging.evaluate.agreement import AgainstGold, AmongCoders
+from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, LOGPROB, VOTES_ALONE
+from pcs_annotator.judging.evaluate.methods import SCALED_LOGPROB, ZERO_SHOT
+from pcs_annotator.judging.evaluate.relation_value import points
+from pcs_annotator.judging.evaluate.side_by_side import (
+    ABOUT_AUROC,
+    ABOUT_ECE,
+    NO_CONFIDENCE_AUROC,
+    MethodFigures,
+    cell_of,
+)
+from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b

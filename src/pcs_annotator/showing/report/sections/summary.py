@@ -8,12 +8,12 @@ from typing import Any
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.promising.drift import Drift
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import certificate_text
 from pcs_annotator.runs.certificate_text import about_confidence, promised, what_is_promised, without_gold
-from pcs_annotator.runs.files.config import config_to_dict
 from pcs_annotator.runs.run_result import Facts, RunResult
+from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at

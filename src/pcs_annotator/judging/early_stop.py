@@ -1,0 +1,241 @@
+"""When to stop asking about an item: as soon as no open vote can change its label."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.ngrams import text_key
+from pcs_annotator.core.votes import OPEN, Cell, positions_of
+from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
+from pcs_annotator.judging.text_model import TextModel
+
+# Far above the rounding of scores, so that asking never stops on what would end as a tie.
+MARGIN = 1e-9
+# Smaller than what a stop needs, so that rounding cannot make the estimate of needed questions too high.
+HOPE = MARGIN / 2
+# Far above the rounding of strengths.
+TIE = 1e-12
+# exp() of this is still a number.
+MAX_LOG_ODDS = 500.0
+CHECKED_EVERY = 20
+# A few patterns of votes make up most items, and every item starts with none.
+MOST_KNOWN = 1 << 15
+
+
+class _Prospect(Protocol):
+    """The score of one item so far, and how far open votes can still change it."""
+
+    def needed(self, cells: Codes, said: Floats | None) -> int: ...
+
+
+class ExactStop:
+    """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
+
+    The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
+    is asked about to the end, because even a vote without weight gives it a label. So is every item if answers are
+    graded, or weights read log-odds: one more answer can then say so much that early stops saved next to nothing.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        labels: Sequence[str],
+        order: Sequence[Cell],
+        calibrator: Calibrator | None = None,
+        *,
+        graded: bool = False,
+        text: TextModel | None = None,
+    ) -> None:
+        """Make the rule; `order` has all cells, first to last, at positions along the axes of the weights."""
+        self._text, self._labels = text, labels
+        self._calibrator = calibrator or UNCALIBRATED
+        self.order: Sequence[Cell] = tuple(order)
+        self.shape = (len(weights.annotators), len(weights.relations), 1 + max(cell.draw for cell in order))
+        rivals, places = _Rivals(self._calibrator, labels), places_of(self.order, self.shape)
+        evidence = weights.evidence
+        self._prospect: _Prospect | None = None
+        if not graded and evidence is None:
+            self._prospect = _LinearProspect(weights, rivals, places)
+        elif not graded and evidence is not None and evidence.reads == "shares":
+            self._prospect = _EvidenceProspect(evidence, rivals, self.shape[2], places)
+        self._known: dict[bytes, int] = {}
+
+    def said_of(self, text: str) -> Floats | None:
+        """Return what a text says about each label before anything is asked; None if nothing that votes do not say.
+
+        Some texts that are settled by their words are asked about as if they were not, to check that these are right.
+        """
+        if self._text is None:
+            return None
+        said = self._text.read((text,), self._labels)[0]
+        return said if is_checked(text) else self.settle(said)
+
+    def settle(self, said: Floats) -> Floats:
+        """Return what texts say, `[…, label]`; those that are settled by their words say one label for certain."""
+        certain = np.where(said == said.max(axis=-1, keepdims=True), 0.0, -np.inf)
+        return np.where(self._calibrator.settles(said)[..., np.newaxis], certain, said)
+
+    def needed(self, cells: Codes, said: Floats | None = None) -> int:
+        """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
+
+        `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked; `said` is
+        what its text says about each label.
+        """
+        if said is not None and np.isneginf(said).any():
+            return 0
+        if self._prospect is None:
+            return int((cells == OPEN).sum())
+        if said is not None:  # texts that say the same are rare
+            return self._prospect.needed(cells, said)
+        pattern = cells.tobytes()
+        if pattern not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[pattern] = self._prospect.needed(cells, None)
+        return self._known[pattern]
+
+
+def is_checked(text: str) -> bool:
+    """Tell whether a text is asked about even if its words settle its label: one in twenty, always the same ones."""
+    return int(text_key(text), 16) % CHECKED_EVERY == 0
+
+
+def places_of(cells: Sequence[Cell], shape: Sequence[int]) -> Integers:
+    """Return the positions of cells in the flattened codes of an item, given their shape."""
+    return np.array([np.ravel_multi_index(cell, tuple(shape)) for cell in cells], dtype=np.intp)
+
+
+class _Rivals:
+    """Whether some label stays the most probable one, for scores of which only bounds are known."""
+
+    def __init__(self, calibrator: Calibrator, labels: Sequence[str]) -> None:
+        self.calibrator, self.labels = calibrator, labels
+        self._same = np.eye(len(labels), dtype=np.bool_)
+
+    def strengths(self, scores: Floats, said: Floats | None) -> Floats:
+        """Return the strength of every label; if strengths fall as scores rise, all are equal and none ever wins."""
+        return self.calibrator.strengths(scores, self.labels, said) if self.calibrator.rising else np.zeros_like(scores)
+
+    def won(self, least: Floats, most: Floats, said: Floats | None) -> Mask:
+        """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
+        slack = _slack(len(least))
+        ours, theirs = self.strengths(least - slack[..., 0], said), self.strengths(most + slack[..., 0], said)
+        return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
+
+    def won_by_odds(self, odds: Floats, said: Floats | None) -> Mask:
+        """Return the same from the least log-odds of every pair, `[case, label, rival]`.
+
+        A label's score is at least 1 / (1 + Σ exp(−odds)). If it leads, a·log((s + c) / (s·exp(−odds) + c)) grows with
+        its score s, so its least score is the worst case; if it trails, the worst case is that only the two have any.
+        """
+        odds = np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        raised, slack = np.exp(-odds), _slack(len(odds))
+        score = np.where(odds >= 0, 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised))
+        ours = self.strengths((score - slack).swapaxes(1, 2), said).swapaxes(1, 2)
+        return self._beaten(ours, self.strengths(raised * score + slack, said))
+
+    def _beaten(self, ours: Floats, theirs: Floats) -> Mask:
+        beaten: Mask = (ours > theirs + TIE) | self._same
+        return np.any(np.all(beaten, axis=2), axis=1)
+
+
+def _slack(cases: int) -> Floats:
+    """Return what is taken off the scores of a label and added to those of its rivals: more for a stop, the first."""
+    slack = np.full((cases, 1, 1), HOPE / 2)
+    slack[0] = MARGIN / 2
+    return slack
+
+
+def _needed(won: Mask, gains: Floats, voted: bool) -> int:
+    """Return how many open votes must be asked.
+
+    `won` is whether the label is settled now, and in the best case after the first open vote, after two, …; `gains` are
+    what each open vote can change, 0 where it has no weight.
+    """
+    if not len(gains) or (voted and (won[0] or not gains.any())):
+        return 0
+    hopeful = np.flatnonzero(won[1:])
+    return int(hopeful[0] if len(hopeful) else np.flatnonzero(gains).max(initial=0)) + 1
+
+
+class _LinearProspect:
+    """Eq. 1 and 2 with open votes.
+
+    Worst for a label, and best for a rival, is that the rival gets every open vote. Without one, the label has as much
+    of a smaller total, which is more, and the rival has (b − 1) / (t − 1) ≤ b / t. So each vote has a fixed value,
+    whether given or open: its share of its cell, times the cell's share of its annotator's weight, times the
+    annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes.
+    """
+
+    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers) -> None:
+        self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
+        self.rivals, self.places, self.labels = rivals, places, np.arange(len(rivals.labels))
+
+    def needed(self, cells: Codes, said: Floats | None) -> int:
+        scores, gains = self._outlook(cells)
+        asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
+        won = self.rivals.won(scores + asked, scores + (asked[-1] - asked), said)
+        return _needed(won, gains, bool(cells.max() >= 0))
+
+    def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
+        """Return the score of every label while open votes are given to none, and the value of each in order."""
+        given, waiting = cells[..., np.newaxis] == self.labels, cells == OPEN
+        votes = ((cells >= 0) | waiting).sum(axis=2)
+        total = (votes > 0) @ self.by_relation
+        voices = np.where(total > 0, self.voices, 0.0)
+        if not voices.any():
+            return np.full(len(self.labels), 1 / len(self.labels)), np.zeros(int(waiting.sum()))
+        per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
+        values = per_mass[:, np.newaxis] * self.by_relation / np.maximum(votes, 1)
+        gains = np.broadcast_to(values[..., np.newaxis], cells.shape).ravel()[self.places]
+        return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
+
+
+class _EvidenceProspect:
+    """A posterior with open votes: log-odds of every pair of labels, and how far each open vote can move them.
+
+    Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
+    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better.
+    """
+
+    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers) -> None:
+        labels = rivals.labels
+        order = positions_of(labels, evidence.labels, "label with evidence")
+        self.said = evidence.log_likelihood[:, :, order][..., order].reshape(-1, len(labels), len(labels))
+        self.log_prior = evidence.log_prior[order]
+        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
+        self.low, self.high = odds.min(axis=1), odds.max(axis=1)  # what a vote can add, `[cell, label, rival]`
+        self.rivals, self.places, self.draws = rivals, places, draws
+        self.own = np.diag(np.full(len(labels), np.inf))
+
+    def needed(self, cells: Codes, said: Floats | None) -> int:
+        worst, gains = self._outlook(cells)
+        reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
+        return _needed(self.rivals.won_by_odds(reach, said), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
+
+    def _logits(self, by_cell: Codes) -> Floats:
+        """Return what votes `[cell, draw]` add up to for every label, while open votes add nothing."""
+        hits = (by_cell[..., np.newaxis] == np.arange(len(self.log_prior))).sum(axis=1)
+        alive = np.maximum(_alive(by_cell), 1)
+        return np.asarray(np.einsum("cv,cvk->k", hits / alive[:, np.newaxis], self.said) + self.log_prior)
+
+    def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
+        """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
+        by_cell = cells.reshape(-1, self.draws)
+        cell = (self.places // self.draws)[cells.ravel()[self.places] == OPEN]
+        low, high = self.low[cell], self.high[cell]
+        bare = (by_cell.max(axis=1) < 0)[cell][:, np.newaxis, np.newaxis]
+        gain = np.where(bare, np.maximum(high, 0) - np.minimum(low, 0), high - low)
+        # the first vote in a cell where all votes favour the same label also settles what the others add at worst
+        gain = np.where(bare & (low > 0), high * self.draws, gain)
+        low = np.where(bare, np.minimum(low, 0), low)
+        share, logits = _alive(by_cell)[cell][:, np.newaxis, np.newaxis], self._logits(by_cell)
+        return logits[:, np.newaxis] - logits + self.own + (low / share).sum(axis=0), gain / share
+
+
+def _alive(by_cell: Codes) -> Integers:
+    """Return the votes of every cell, given or open."""
+    return ((by_cell >= 0) | (by_cell == OPEN)).sum(axis=1)

@@ -1,0 +1,292 @@
+"""Methods compared: all of them (`evaluate`), simple ones with a run's own (`cross_validate`), or two sets of votes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.display import brief
+from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
+from pcs_annotator.core.arrays import CODE, Codes
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows
+from pcs_annotator.judging.evaluate import methods
+from pcs_annotator.judging.evaluate import side_by_side as figures
+from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, Scale, against_gold
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
+from pcs_annotator.judging.fit_model import read_texts
+from pcs_annotator.judging.heldout import Splits
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.metrics.figures import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest
+
+REFERENCES = ("uniform", methods.MAJORITY, methods.ZERO_SHOT)
+LOGPROB = LogProb.name
+FIRST_QUESTION = "first question only"
+VOTES_ALONE = "votes alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Methods side by side."""
+
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples
+    methods: Sequence[figures.MethodFigures]  # in the order given, self-consistency at equal calls last
+    missing: Mapping[str, str]  # method → why it has no figures
+    notes: Sequence[str]  # what readers of the figures need to know
+    against_gold: AgainstGold  # the labels of the first method against gold
+
+    __repr__ = brief
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "n": self.n,
+            **self.how.to_dict(self.n),
+            "calibration": self.how.calibration,
+            "rewritten": sorted(self.how.rewritten),
+            "methods": [one.as_evaluated() for one in self.methods],
+            "missing": dict(self.missing),
+            "notes": list(self.notes),
+            "against_gold": self.against_gold.to_dict(),
+        }
+
+
+def evaluate(
+    votes: Votes, gold: Codes, wanted: Sequence[methods.Method], how: EvaluationOptions | None = None
+) -> Evaluation:
+    """Return figures of every method on gold rows that its fit did not see, all on the same splits.
+
+    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED`, or without votes, are left
+    out. A method that needs other votes is listed in `missing` with the reason. The first of the others is tested
+    against each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many
+    calls as the first method is added, by plain vote share and with the first method's own optimiser. If the votes
+    come with their texts, the first method goes before itself, joined by a model of the texts.
+
+    Raises:
+        UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
+    """
+    how = how or EvaluationOptions()
+    labels = how.order or votes.labels
+    votes, gold = labelled_rows(votes, np.where(votes.silent, UNLABELLED, gold).astype(CODE), how.folds)
+    entrants, missing = list[methods.Entrant](), dict[str, str]()
+    for method in wanted:
+        try:
+            entrants.append(methods.ready(method, votes, how.rewritten))
+        except (UndefinedMetric, MismatchError, UnknownNameError) as error:
+            missing[methods.method_name(method)] = str(error)
+    if not entrants:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
+        raise UndefinedMetric(f"nothing to evaluate: {reasons}")
+    extra, notes = _at_equal_calls(votes, entrants[0])
+    with one_thread():
+        read, _ = read_texts(votes, gold, how.seed)
+        if read.read is not None and entrants[0].optimiser is not None:
+            first = replace(entrants[0].votes, read=read.read)
+            entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
+        scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
+        scored[0] = replace(scored[0], shape=how.shape)  # it labels the run
+        found = figures.side_by_side(scored)
+        against = _against_gold(scored[0], labels)
+    absent = [] if all("auroc_confidence" in one.figures for one in found) else [figures.NO_CONFIDENCE_AUROC]
+    notes = [figures.HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
+    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
+
+
+def _against_gold(first: Scored, labels: Sequence[str]) -> AgainstGold:
+    """Return a method's held-out labels against gold, in the order of `labels`."""
+    votes, how = first.entrant.votes, first.how
+    order = np.array(positions_of(votes.labels, labels, "label"), dtype=CODE)
+    given = np.where(votes.silent, UNLABELLED, order[first.best]).astype(CODE)
+    scale = Scale.of(labels, ordered=bool(how.order))
+    return against_gold(given, order[first.gold], labels, scale, Resampling(how.resamples, how.seed))
+
+
+def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:
+    """Return self-consistency with the calls of the first method, and the note about it."""
+    try:
+        plain = methods.self_consistency(votes, first.calls.total)
+    except UserError as error:
+        return [], [f"{error}."]
+    rivals = [plain]
+    if first.optimiser is not None:
+        rivals.append(replace(plain, name=f"{plain.name}, {first.name}", optimiser=first.optimiser))
+    entrants = [methods.ready(rival, votes) for rival in rivals]
+    spent, budget = entrants[0].calls.total, first.calls.total
+    note = f"Self-consistency pays {spent:.1f} calls per item, {first.name} {budget:.1f}"
+    short = spent < budget - len(plain.annotators or ()) / 2
+    return entrants, [f"{note}: no more draws are recorded, so it is at a disadvantage." if short else f"{note}."]
+
+
+def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
+    """Return the notes about rows, splits and calls."""
+    seeds = ", ".join(map(str, how.seeds(len(gold))))
+    notes = [
+        f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}.",
+        figures.about_intervals(how.resamples),
+        "Class AUROC and the first ECE are of the raw score. Accuracy, F1 and hard class AUROC are of the label: the "
+        "most probable one for methods that learn from gold, else the one with the highest score. Confidence AUROC, "
+        "the second ECE, Brier, AURC, accuracy at coverage and rows for review are of the probability calibrated on "
+        "other folds.",
+        figures.ABOUT_AUROC,
+        figures.ABOUT_ECE,
+    ]
+    absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]
+    if absent:
+        notes.append(f"No gold row says {', '.join(absent)}: left out of every mean over labels.")
+    if ORIGINAL not in votes.relations:
+        notes.append(f"No relation is called {ORIGINAL!r}: {votes.original!r}, the first, stands for it.")
+    counted = [name for name in votes.relations if name in how.rewritten]
+    rewriting = f"one rewriting call per variant of {', '.join(counted)}" if counted else "no rewriting calls"
+    notes.append(f"Calls per item count every question, and {rewriting}.")
+    return notes
+
+
+def references(votes: Votes) -> tuple[str, ...]:
+    """Return the simpler methods to compare with; for graded votes also what one graded question gives.
+
+    A majority of one annotator is `zero-shot`, so it is left out there.
+    """
+    usual = tuple(name for name in REFERENCES if name != methods.MAJORITY or len(votes.annotators) > 1)
+    try:
+        graded_rows(votes, LOGPROB)
+    except UndefinedMetric:
+        return usual
+    first = (FIRST_QUESTION,) if len(votes.relations) > 1 else ()
+    return (*usual, LOGPROB, methods.SCALED_LOGPROB, *first)
+
+
+def cross_validate(
+    votes: Votes,
+    gold: Codes,
+    names: Sequence[str],
+    splits: Splits | None = None,
+    *,
+    resamples: int = 300,
+    shape: LabelShape = ONE,
+) -> list[figures.MethodFigures]:
+    """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
+
+    The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
+    `first question only` is the first method on the votes about the unchanged text. If texts were read, only these two
+    know what they say, so that what more questions bought is seen; `votes alone` is the first method without it.
+    """
+    splits = splits or Splits()
+    check_rows(gold, splits.folds)
+    how = EvaluationOptions(resamples=resamples, **asdict(splits))
+    found = []
+    alone = replace(votes, read=None)
+    for place, name in enumerate((names[0], *([] if votes.read is None else [VOTES_ALONE]), *names[1:])):
+        entrant = _entrant(name, names[0], alone if place and name != FIRST_QUESTION else votes, gold)
+        scored = Scored.of(entrant, gold, how)
+        labels_run = not place or name in (VOTES_ALONE, FIRST_QUESTION)
+        found.append(scored.labelling(shape) if labels_run else scored)
+    return figures.side_by_side(found, of_a_run=True)
+
+
+def scored_run(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions, shape: LabelShape = ONE) -> Scored:
+    """Return fully labelled rows as a run with this optimiser judges them, by fits that did not see them."""
+    check_rows(gold, how.folds)
+    return Scored.of(_labelling(optimiser, votes), gold, how).labelling(shape)
+
+
+def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> methods.Entrant:
+    """Return the method of this name, ready; `first` is the name of the first one."""
+    if name == methods.ZERO_SHOT:  # chosen on other folds; the name says which is best on all rows
+        entrant = methods.ready(methods.ZERO_SHOT, votes)
+        weights = methods.BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
+        return replace(entrant, name=f"{methods.ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
+    if name == first:
+        return _labelling(name, votes)
+    if name == VOTES_ALONE:
+        return replace(_labelling(first, votes), name=VOTES_ALONE)
+    method: methods.Method = LogProb() if name == LOGPROB else name
+    if name == FIRST_QUESTION:
+        method = methods.OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+    return methods.ready(method, votes)
+
+
+def _labelling(optimiser: str, votes: Votes) -> methods.Entrant:
+    """Return the method that labels a run; it sees the votes as the run's model does, also with `majority`."""
+    relations = [methods.original_of(votes)] if optimiser == methods.MAJORITY else None
+    return methods.ready(methods.OnCells(name=optimiser, optimiser=optimiser, relations=relations), votes)
+
+
+class Contender(NamedTuple):
+    """Votes, and how labels are learned from them: the names of an optimiser and of a calibration."""
+
+    votes: Votes
+    optimiser: str
+    calibration: str = "softmax"
+    shape: LabelShape = ONE
+
+
+class RightRows(NamedTuple):
+    """How many gold rows both, only one, or neither of two contenders has right."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFigures:
+    """Two contenders side by side, on gold rows that their fits did not see; differences are second minus first."""
+
+    n: int  # number of gold rows
+    how: EvaluationOptions  # splits, seeds and resamples, the same for both
+    # the figures of both by name, see `scored.FIGURES`; those that are undefined are absent
+    figures: tuple[Mapping[str, Estimate], Mapping[str, Estimate]]
+    accuracy: BootstrapTest  # the difference in accuracy, by a paired bootstrap over all splits
+    auroc: BootstrapTest  # the same for the class AUROC
+    right: RightRows  # who is right how often
+
+    __repr__ = brief
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; the contenders are `a` and `b`."""
+        return {
+            "n": self.n,
+            **self.how.to_dict(self.n),
+            **{
+                side: {name: figures.figure_json(one) for name, one in own.items()}
+                for side, own in zip("ab", self.figures, strict=True)
+            },
+            "difference": {"accuracy": figures.test_json(self.accuracy), "auroc": figures.test_json(self.auroc)},
+            "right": self.right._asdict(),
+        }
+
+
+def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOptions | None = None) -> PairFigures:
+    """Return the figures of two contenders on the same gold rows and the same splits, with paired tests.
+
+    Their votes have the same items and labels, in the same order. Each has a calibration of its own.
+    """
+    how = how or EvaluationOptions()
+    if len({(tuple(one.votes.ids), tuple(one.votes.labels)) for one in contenders}) > 1:
+        raise MismatchError("the votes have other items or labels: give both the same ones, in the same order")
+    scored = []
+    with one_thread():
+        for one in contenders:
+            votes, truth = labelled_rows(one.votes, gold, how.folds)
+            own = replace(how, calibration=one.calibration)
+            scored.append(scored_run(votes, truth, one.optimiser, own, one.shape))
+        second, first = figures.side_by_side(scored[::-1])
+    assert first.behind is not None, "it is tested against the second"
+    assert first.accuracy_behind is not None, "the same"
+    ours, theirs = (one.best == one.gold for one in scored)
+    parts = (ours & theirs, ours & ~theirs, ~ours & theirs, ~ours & ~theirs)
+    right = RightRows(*(int(part.sum()) for part in parts))
+    return PairFigures(
+        n=len(truth),
+        how=how,
+        figures=(first.figures, second.figures),
+        accuracy=first.accuracy_behind,
+        auroc=first.behind,
+        right=right,
+    )

@@ -1,0 +1,275 @@
+"""A method's results on gold rows that its fits did not see: how rows are split, scored and resampled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, UndefinedMetric
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.evaluate.methods import Entrant
+from pcs_annotator.judging.fit_weights import in_canonical_order
+from pcs_annotator.judging.heldout import CrossFit, Splits
+from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.metrics import figures as metrics
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, resample_counts
+from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
+from pcs_annotator.judging.score import choose
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+K = TypeVar("K", bound=Hashable)
+
+COVERAGES = (0.5, 0.8)
+TARGETS = (0.9, 0.95)
+FIGURES = (
+    "auroc", "auroc_hard", "auroc_confidence", "accuracy", "macro_f1", "ece_score", "ece_confidence", "brier", "aurc",
+    *(f"accuracy_at_{coverage:.0%}".rstrip("%") for coverage in COVERAGES),
+    *(f"review_share_{target:.0%}".rstrip("%") for target in TARGETS),
+)  # fmt: skip
+"""Names of the figures.
+
+`auroc`, the class AUROC, and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the
+label: the most probable one for methods that learn from gold, else the one with the highest score. The others are of
+the calibrated probability, `auroc_confidence` among them: right against wrong labels. It is nan where all labels of a
+split are right, or all wrong.
+"""
+MOST_CELLS = 1 << 21  # cells of tables held at a time, so that memory stays small with many labels and resamples
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1):
+        yield
+
+
+@cache
+def _libraries(_scipy_is_loaded: bool) -> ThreadpoolController:
+    """Return the libraries of linear algebra, which take longer to find than most fits; SciPy brings another one."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splitting:
+    """How gold rows are split and resampled."""
+
+    folds: int = 5  # number of folds in every split
+    repeats: int | None = None  # number of random splits; None for as many as a fit makes, see `Splits.turns`
+    seed: int = 0  # seed of the first split and of the resamples; later splits use the following numbers
+    resamples: int = 2000  # number of bootstrap resamples of the rows
+
+    def seeds(self, rows: int) -> tuple[int, ...]:
+        """Return the seed of every split of so many rows."""
+        return tuple(range(self.seed, self.seed + Splits(repeats=self.repeats).turns(rows)))
+
+    def to_dict(self, rows: int) -> dict[str, Any]:
+        """Return what results on so many rows say about it, as plain values."""
+        return {"folds": self.folds, "seeds": list(self.seeds(rows)), "resamples": self.resamples}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOptions(Splitting):
+    """How to compare methods."""
+
+    calibration: str = "softmax"  # name of the calibration method
+    # relations whose variants a model wrote, so that every variant cost a call
+    rewritten: AbstractSet[str] = frozenset()
+    order: Sequence[str] = ()  # the labels from the lowest to the highest; empty if they have no order
+
+    @property
+    def splits(self) -> Splits:
+        """How gold rows are divided."""
+        return Splits(folds=self.folds, seed=self.seed, calibration=self.calibration, repeats=self.repeats)
+
+    @property
+    def shape(self) -> LabelShape:
+        """What the labels are beside names."""
+        return LabelShape.of("scale" if self.order else "one", self.order)
+
+
+def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
+    """Return the rows that have gold, sorted as a fit sorts rows and labels, so that both are split alike."""
+    rows = gold != UNLABELLED
+    check_rows(gold[rows], folds)
+    ordered, codes = in_canonical_order(votes.take(rows), gold[rows])
+    return ordered.select(annotators=votes.annotators, relations=votes.relations), codes
+
+
+def check_rows(gold: Codes, folds: int) -> None:
+    """Raise if there are too few gold rows for cross-validation, or if all have the same label."""
+    rows, classes = len(gold), len(np.unique(gold))
+    if rows < 2 * folds or classes < 2:
+        there = "is 1 row" if rows == 1 else f"are {rows} rows"
+        remedy = "label more rows" if rows < 2 * folds else "label rows of another class too"
+        raise UndefinedMetric(
+            f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
+            f"there {there} of {classes}: {remedy}"
+        )
+
+
+def refuse_without_gold(gold: Codes, name: str, what: str) -> None:
+    """Raise if no row has gold; the message calls the votes `name` and says what is measured."""
+    if (gold < 0).all():
+        raise GoldError(f"{name} has no gold labels, and {what} are measured on rows that have one: label some rows")
+
+
+class Measured(NamedTuple):
+    """A figure on the rows at hand, and on every resample."""
+
+    value: float
+    resampled: Floats
+
+    def minus(self, other: Measured, rows: int) -> BootstrapTest:
+        """Return the test of the difference to the same figure of another method on the same rows and resamples."""
+        spread = float((self.resampled - other.resampled).std())
+        return bootstrap_test(self.value - other.value, spread, rows, WIDENING)
+
+
+def measure(
+    figures: Callable[[Floats], Mapping[K, Floats]], patterns: Any, resamples: int, seed: int, cells: int = 1
+) -> dict[K, Measured]:
+    """Return figures on the rows and on resamples, each of which has two patterns or more.
+
+    `figures` gets how often each resample drew each row, `[row, resample]`. `patterns` is the gold label of every row,
+    or whatever else must not be the same on all of them; `cells`, how many numbers a figure holds for every resample.
+    """
+    observed = figures(np.ones((len(patterns), 1)))
+    parts = []
+    for counts in resample_counts(patterns, resamples, seed):
+        pieces = -(-counts.shape[1] * cells // MOST_CELLS)
+        parts += [figures(part) for part in np.array_split(counts, pieces, axis=1)]
+    return {
+        name: Measured(float(values[0]), np.concatenate([part[name] for part in parts]))
+        for name, values in observed.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # without slots, so that what takes time is computed once
+class Scored:
+    """A method's results on gold rows that its fits did not see."""
+
+    entrant: Entrant  # the method
+    splits: Sequence[CrossFit]  # its results, one per split
+    gold: Codes  # label code of every row
+    how: EvaluationOptions  # splits and resamples
+    learns: bool  # whether its label is the most probable one, and not the one with the highest score
+    dataset: str = ""  # which rows these are
+    shape: LabelShape = ONE  # what the labels are beside names, if the method labels a run
+
+    @classmethod
+    def of(cls, entrant: Entrant, gold: Codes, how: EvaluationOptions, dataset: str = "") -> Scored:
+        """Return the results of a method on these splits."""
+        found = entrant.cross_fits(gold, how.splits)
+        return cls(entrant=entrant, splits=found, gold=gold, how=how, learns=entrant.learns, dataset=dataset)
+
+    def labelling(self, shape: LabelShape) -> Scored:
+        """Return the same for a method that labels a run: even without learning, its label is the most probable one."""
+        return replace(self, learns=True, shape=shape)
+
+    def hard(self) -> Scored:
+        """Return the results of the chosen labels alone."""
+        scores = [hard_scores(values, self.entrant.votes.labels) for values in self._deciding(self.splits)]
+        splits = [fit._replace(ranks=own) for fit, own in zip(self.splits, scores, strict=True)]
+        return replace(self, splits=splits)
+
+    def on(self, rows: Mask) -> Scored:
+        """Return the results on some of the rows."""
+        return replace(
+            self, splits=[CrossFit(*(part[rows] for part in fit)) for fit in self.splits], gold=self.gold[rows]
+        )
+
+    @property
+    def mean(self) -> Floats:
+        """What decides the label, the mean over splits, `[row, label]`."""
+        return np.asarray(np.mean(self._deciding(self.splits), axis=0))
+
+    @cached_property
+    def best(self) -> Codes:
+        """The label of every row, from the mean over splits: every figure of labels is about these."""
+        return self.shape.choose(self.mean, self.entrant.votes.labels)
+
+    @property
+    def _shares(self) -> Floats:
+        """How much of each label a row has: all of the one that a learned method gives; otherwise ties share."""
+        return np.eye(len(self.entrant.votes.labels))[self.best] if self.learns else metrics.best_labels(self.mean)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The class AUROC on the rows and on every resample."""
+        return measure(lambda counts: {"": self.aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+
+    @property
+    def auroc(self) -> metrics.Estimate:
+        """The class AUROC of the scores."""
+        estimate = metrics.estimate_of(*self.measured, len(self.gold), least_auroc(self.gold))
+        assert estimate is not None, "it is defined on all resamples"
+        return estimate
+
+    @cached_property
+    def confidence(self) -> metrics.Estimate | None:
+        """The confidence AUROC; None where nearly all labels are right, or wrong."""
+
+        def aurocs(counts: Floats) -> Floats:
+            parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
+            return np.asarray(np.mean(parts, axis=0))
+
+        found = measure(lambda counts: {"": aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        least = least_confidence(float((self.best == self.gold).mean()), len(self.gold))
+        return metrics.estimate_of(*found, len(self.gold), least)
+
+    @cached_property
+    def distinct(self) -> Sequence[CrossFit]:
+        """The splits, once where all have the same scores."""
+        first, *others = self.splits
+        alike = all(
+            np.array_equal(fit.scores, first.scores) and np.array_equal(fit.ranks, first.ranks) for fit in others
+        )
+        return [first] if alike else self.splits
+
+    def _deciding(self, splits: Sequence[CrossFit]) -> list[Floats]:
+        return [fit.probabilities if self.learns else fit.scores for fit in splits]
+
+    def aurocs(self, counts: Floats) -> Floats:
+        """Return the class AUROC on every resample, the mean over splits."""
+        return np.asarray(np.mean([metrics.auroc_on(fit.ranks, self.gold, counts) for fit in self.distinct], axis=0))
+
+    def figures(self, counts: Floats) -> dict[str, Floats]:
+        """Return every figure on every resample, the mean over splits."""
+        gold, labels = self.gold, self.entrant.votes.labels
+        raw = [metrics.chosen_on(fit.scores, gold, counts) for fit in self.distinct]
+        sure = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
+        parts = (
+            [(metrics.auroc_on(hard_scores(self.mean, labels), gold, counts),)],
+            [(one.auroc,) for one in sure],
+            [metrics.label_figures_on(self._shares, gold, counts)],
+            [(one.ece,) for one in raw],
+            [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],
+        )
+        means = (values for part in parts for values in np.mean(part, axis=0))
+        return dict(zip(FIGURES, (self.aurocs(counts), *means), strict=True))
+
+
+def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
+    """Return 1 for the chosen label of every row and 0 for the others; uniform where all labels tie."""
+    hard = np.eye(len(labels))[choose(scores, labels)]
+    hard[scores.max(axis=1) == scores.min(axis=1)] = 1 / len(labels)
+    return hard
+
+
+def least_confidence(right: float, rows: int) -> float:
+    """Return the lower end of the 95 % interval of a perfect confidence AUROC; see `least_auroc`."""
+    count = np.clip(round(right * rows), 1, rows - 1)
+    return least_auroc((np.arange(rows) < count).astype(CODE))

@@ -1,0 +1,209 @@
+"""Labelling new texts with fewer questions: what to ask first, when to stop, and what can then be promised.
+
+Labels are those of asking everything: the calibrator of the run decides when to stop. But scores from only some of the
+questions are coarser than those that its probabilities and its certificate were made from. So the probabilities get a
+power, which changes no label, and the certificate is made again, both from gold rows with only those votes that would
+have been asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.display import brief
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
+from pcs_annotator.core.copies import Once
+from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.calibrate import Calibrator
+from pcs_annotator.judging.early_stop import ExactStop, places_of
+from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.fit_weights import fit_coded
+from pcs_annotator.judging.heldout import AskPolicy, HeldOut
+from pcs_annotator.judging.label_shape import LabelShape
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.score import score
+
+CHANCE = 0.01
+MOST_REPLAYED = 1_000  # so many rows say well enough what share of the questions is asked
+
+
+class Spending(NamedTuple):
+    """The share of all questions that is asked, measured on recorded votes."""
+
+    questions: float  # share of all questions
+    by_annotator: Mapping[str, float]  # the same per annotator
+    # share of texts for which each relation is asked about at all, and so must be rewritten
+    by_relation: Mapping[str, float]
+
+
+class Check(NamedTuple):
+    """Texts that are settled by their words, and were asked about all the same."""
+
+    texts: int  # how many there are
+    others: int  # how many of them words and votes together give another label
+
+    def worse_than(self, before: "Check") -> bool:
+        """Whether words fail more often than before, by more than chance."""
+        from scipy.stats import fisher_exact
+
+        table = np.array([[one.others, one.texts - one.others] for one in (self, before)])
+        return bool(fisher_exact(table, alternative="greater").pvalue < CHANCE)
+
+
+class Frugal(NamedTuple):
+    """How to ask about new texts, and the model that judges the answers."""
+
+    model: Model  # its confidence and promise are for texts that are asked about by the strategy
+    strategy: ExactStop  # what to ask first, and when to stop
+    spending: Spending  # the share of questions that is asked
+    trial: HeldOut | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
+    check: Check | None = None  # of the texts with votes that words alone settle; None if nothing is settled so
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def learn_frugal(
+    votes: Votes,
+    gold: Codes,
+    how: Learning,
+    prices: Mapping[str, float] | None = None,
+    once: Once | None = None,
+) -> Frugal:
+    """Return how to ask about new texts until no answer can change the label, and the model for such answers.
+
+    With prices per call, cheap annotators are asked first, and expensive ones only about texts whose label they can
+    still change. `once` says which rows count, and how many were drawn at random; by default all.
+    """
+    rows = slice(None) if once is None else once.distinct
+    how = replace(how, doubtful=how.doubtful and not how.shape.ordered)
+    weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
+
+    def collected(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
+        annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
+        relations = positions_of(weights.relations, fold_weights.relations, "relation")
+        cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
+        rule, said = ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded), held_out.read
+        settled = held_out if said is None else replace(held_out, read=rule.settle(said))
+        return replace(simulate(settled, rule).votes, read=said)
+
+    model, trial = fit_model(
+        votes,
+        gold,
+        how,
+        weights=weights,
+        random_sample=once and once.drawn,
+        distinct=once and once.distinct,
+        copies=once and once.copies,
+        ask_policy=None if graded and not how.doubtful else AskPolicy(collected),
+    )
+    # the power that probabilities were raised to changes no label
+    strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
+    return Frugal(model, strategy, spending_of(votes, strategy), trial, check_settled(model, votes))
+
+
+def check_settled(model: Model, votes: Votes) -> Check | None:
+    """Return how often votes give texts that are settled by their words another label; None if none is settled so."""
+    calibrator, read = model.calibrator, model.read(votes)
+    if calibrator is None or calibrator.settled is None or read is None:
+        return None
+    rows = calibrator.settles(read) & ~votes.silent
+    together = replace(calibrator, settled=None).apply(score(votes, model.weights), votes.labels, read)
+    return Check(int(rows.sum()), int((together.argmax(axis=1) != read.argmax(axis=1))[rows].sum()))
+
+
+def exact_stop(votes: Votes, model: Model) -> ExactStop:
+    """Return the strategy that asks the heaviest cells first and stops when no open vote can change the label."""
+    order = order_of(model.weights, votes.codes.shape[3])
+    graded = asks_all(votes, model.shape)
+    return ExactStop(model.weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
+
+
+def asks_all(votes: Votes, shape: LabelShape) -> bool:
+    """Return whether every question is asked: about graded answers, and for the median label of a scale."""
+    return shape.ordered or bool(graded_annotators(votes))
+
+
+def graded_annotators(votes: Votes) -> list[str]:
+    """Return the annotators that gave at least one graded vote."""
+    if votes.grades is None:
+        return []
+    hard = np.isnan(votes.grades).all(axis=(0, 2, 3, 4))
+    return [votes.annotators[place] for place in np.flatnonzero(~hard).tolist()]
+
+
+def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
+    """Return the share of the recorded questions that a strategy would have asked."""
+    votes = votes.take(slice(MOST_REPLAYED))
+    could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
+    share = did.sum() / max(could.sum(), 1)
+    by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)
+    seen, possible = did.any(axis=(1, 3)).sum(axis=0), could.any(axis=(1, 3)).sum(axis=0)
+    return Spending(
+        float(share),
+        dict(zip(votes.annotators, by_annotator.tolist(), strict=True)),
+        dict(zip(votes.relations, (seen / np.maximum(possible, 1)).tolist(), strict=True)),
+    )
+
+
+def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
+    """Return every cell in the order to ask it: cheap annotators first, and among equal prices by weight.
+
+    Cells of equal weight are asked one draw at a time. Those without weight come last; they matter only to an item
+    without any other vote. Annotators without a price are free.
+    """
+    prices = prices or {}
+    check_known(prices, weights.annotators, "model")
+    cost = [prices.get(name, 0.0) for name in weights.annotators]
+    worth, evidence = weights.matrix, weights.evidence
+    # one unit of log-odds is much from a model that is never sure, and little from one that always is
+    if evidence is not None and evidence.reads == "shares":
+        worth = np.ptp(evidence.log_likelihood, axis=2).mean(axis=2)
+    cells = [Cell(*place) for place in np.ndindex(*worth.shape, draws)]
+    return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
+
+
+def _said(votes: Votes, strategy: Strategy) -> Floats | None:
+    """Return what texts say before anything is asked, `[item, label]`; None if the strategy does not read them."""
+    if votes.read is not None or votes.texts is None:
+        return votes.read
+    said = [strategy.said_of(text) for text in votes.texts]
+    return np.array(said) if said and said[0] is not None else None
+
+
+class Stopped(NamedTuple):
+    """What a strategy would have asked."""
+
+    votes: Votes  # the votes that it would have collected
+    asked: Integers  # number of cells that it would have asked, per item
+
+
+def simulate(votes: Votes, strategy: Strategy) -> Stopped:
+    """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
+    shape = votes.codes.shape[1:]
+    said = _said(votes, strategy)
+    patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
+    if said is None:  # texts that say the same are rare, but many have the same votes
+        patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+    codes, asked = np.empty_like(patterns), np.empty(len(patterns), dtype=np.intp)
+    where = places_of(strategy.order, shape)
+    for row, pattern in enumerate(patterns):
+        cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(CODE)
+        askable = where[pattern[where] != NOT_ASKED]
+        count = 0
+        while further := strategy.needed(cells.reshape(shape), None if said is None else said[row]):
+            now = askable[count : count + further]
+            cells[now] = pattern[now]
+            count += further
+        codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
+    kept = codes[inverse].reshape(votes.codes.shape)
+    grades = votes.grades
+    if grades is not None:
+        grades = np.where((kept >= 0)[..., np.newaxis], grades, np.float32(np.nan))
+    stopped = replace(votes, codes=kept, stated=None, grades=grades)
+    return Stopped(stopped, asked[inverse])

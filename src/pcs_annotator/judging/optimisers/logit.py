@@ -1,0 +1,183 @@
+"""Multinomial logistic regressions: `logit` with one weight per cell, `scaling` with one per model and label."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
+from pcs_annotator.judging.fit_weights import any_graded, one_hot, optimiser, weights_from_evidence
+from pcs_annotator.judging.score import log_softmax, read_votes
+
+HABIT_VOTES = 5.0  # how many votes of its own a cell needs to count as much as all cells of its annotator
+
+
+@optimiser("logit")
+@dataclass(frozen=True, kw_only=True)
+class SharedWeightLogit:
+    r"""Models $P(y_i=k)\propto\exp(b_k+\sum_{lm}\theta_{lm}H_{ilmk})$ with $\theta\ge0$.
+
+    Minimises the negative log-likelihood plus $\tfrac\lambda2\lVert\theta-\bar\theta\rVert^2$ (cells are shrunk
+    towards each other) and unit Gaussian priors on the mean weight and on the offsets. The problem is convex.
+
+    With graded votes, $H$ is replaced by log-odds in units of the cell: less their mean, divided by their spread. Cells
+    then carry more, and more of the same, so they are shrunk harder.
+    """
+
+    shrinkage: float = 5.0
+    graded_shrinkage: float = 30.0
+    needs_gold: ClassVar[bool] = True
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return the weights, with the model's posterior as their evidence."""
+        return (self._fit_graded if any_graded(votes) else self._fit_hard)(votes, gold)
+
+    def _fit_hard(self, votes: Votes, gold: Codes) -> Weights:
+        shares = votes.shares()
+        items, annotators, relations, labels = shares.shape
+        found = fit_logistic(shares.reshape(items, -1, labels), gold, self.shrinkage, Normal(0.0, 1.0))
+        theta = found.theta.reshape(annotators, relations)
+        table = theta[:, :, np.newaxis, np.newaxis] * np.eye(labels)
+        evidence = Evidence(labels=votes.labels, log_prior=found.offsets, log_likelihood=table)
+        return weights_from_evidence(votes, evidence, theta, found.diagnostics)
+
+    def _fit_graded(self, votes: Votes, gold: Codes) -> Weights:
+        said = read_votes(votes, "log-odds")
+        items, annotators, relations, labels = said.shape
+        cells = annotators * relations
+        habits = habits_of(said)
+        unusual = less_habits(said, habits)
+        spread = _spread_of_cells(said, unusual)
+        features = (unusual / spread[..., np.newaxis]).reshape(items, cells, labels)
+        found = fit_logistic(features, gold, self.graded_shrinkage, Normal(1 / cells, 1 / cells))
+        theta = found.theta.reshape(annotators, relations)
+        slopes = np.broadcast_to((theta / spread)[..., np.newaxis], habits.shape)
+        evidence = Evidence(
+            labels=votes.labels,
+            log_prior=found.offsets,
+            log_likelihood=table_less_habits(slopes, habits),
+            reads="log-odds",
+        )
+        return weights_from_evidence(votes, evidence, theta, found.diagnostics)
+
+
+@optimiser("scaling")
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    r"""Models $P(y_i=k)\propto\exp(b_k+\sum_l w_{lk}\,z_{ilk})$ with $w\ge0$; for graded votes.
+
+    $z_{il}$ are the log-odds of model *l*, less the mean of each question, averaged over the questions that it answered
+    and divided by their spread. Minimises the negative log-likelihood plus $\tfrac\lambda2\lVert w-\bar w\rVert^2$
+    (models and labels are shrunk towards each other), a prior on $\bar w$ that keeps the sum over models near 1, and a
+    unit Gaussian prior on the offsets. The problem is convex.
+
+    Questions to one model share its weights: log-odds of one question say nearly all, and the mean is better than any.
+    """
+
+    shrinkage: float = 3.0
+    needs_gold: ClassVar[bool] = True
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return the weights, with the model's posterior as their evidence."""
+        said = read_votes(votes, "log-odds")
+        annotators, relations, labels = said.shape[1:]
+        habits = habits_of(said)
+        averaged = read_votes(votes, "mean log-odds")
+        means = less_habits(averaged, habits).sum(axis=2)
+        answered = averaged.sum(axis=(2, 3)).round()
+        spread = root_or_one(np.sum(means**2, axis=(0, 2)) / np.maximum(answered.sum(axis=0), 1) / labels)
+        scaled = means / spread[:, np.newaxis]
+        features = (scaled[..., np.newaxis] * np.eye(labels)).reshape(len(votes), -1, labels)
+        found = fit_logistic(features, gold, self.shrinkage, Normal(1 / annotators, 1 / annotators))
+        by_label = found.theta.reshape(annotators, labels)
+        slopes = np.repeat((by_label / spread[:, np.newaxis])[:, np.newaxis], relations, axis=1)
+        evidence = Evidence(
+            labels=votes.labels,
+            log_prior=found.offsets,
+            log_likelihood=table_less_habits(slopes, habits),
+            reads="mean log-odds",
+        )
+        asked = said.sum(axis=(0, 3))
+        worth = by_label.mean(axis=1, keepdims=True) * asked / np.maximum(asked.sum(axis=1, keepdims=True), 1)
+        return weights_from_evidence(votes, evidence, worth, found.diagnostics)
+
+
+class Normal(NamedTuple):
+    """A normal distribution."""
+
+    mean: float
+    sd: float
+
+
+class LogisticFit(NamedTuple):
+    """Weights of the features and offsets of the labels."""
+
+    theta: Floats
+    offsets: Floats
+    diagnostics: Diagnostics
+
+
+def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: Normal) -> LogisticFit:
+    """Return the logistic regression of gold on features `[item, feature, label]`, one weight ≥ 0 for each feature.
+
+    Weights are shrunk towards their mean, for which there is a prior; offsets have a unit Gaussian prior.
+    """
+    count, labels = features.shape[1:]
+    target = one_hot(gold, labels)
+
+    def objective(point: Floats) -> tuple[float, Floats]:
+        theta, offsets = point[:count], point[count:]
+        log_p = log_softmax(np.einsum("ick,c->ik", features, theta) + offsets)
+        error = np.exp(log_p) - target
+        mean = theta.mean()
+        off = (mean - mean_weight.mean) / mean_weight.sd
+        penalty = shrinkage * np.sum((theta - mean) ** 2) + off**2 + np.sum(offsets**2)
+        pull = off / mean_weight.sd / count
+        slope = np.einsum("ick,ik->c", features, error) + shrinkage * (theta - mean) + pull
+        return -float(np.sum(log_p * target)) + penalty / 2, np.concatenate([slope, error.sum(axis=0) + offsets])
+
+    bounds = [(0.0, None)] * count + [(None, None)] * labels
+    start = np.concatenate([np.full(count, 1 / count), np.zeros(labels)])
+    from scipy.optimize import minimize  # takes a fifth of a second to load
+
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
+    diagnostics = Diagnostics(objective=float(found.fun), iterations=int(found.nit))
+    return LogisticFit(found.x[:count], found.x[count:], diagnostics)
+
+
+def habits_of(said: Floats) -> Floats:
+    """Return what every cell says on average, `[annotator, relation, label]`, from log-odds.
+
+    Models have favourite labels, and each question has its own. Without subtracting them, offsets would make up for
+    those of all cells together, and would be wrong for an item on which some cell gave no answer.
+    """
+    total = said.sum(axis=0)
+    votes = total.sum(axis=2, keepdims=True)  # an answered cell sums to 1
+    by_annotator = (total.sum(axis=1) + 1 / said.shape[3]) / (votes.sum(axis=1) + 1)
+    return np.asarray((total + HABIT_VOTES * by_annotator[:, np.newaxis]) / (votes + HABIT_VOTES))
+
+
+def less_habits(said: Floats, habits: Floats) -> Floats:
+    """Return how far each answered cell is from what it says on average; 0 where there is no answer."""
+    return np.asarray(said - said.sum(axis=3, keepdims=True) * habits)
+
+
+def table_less_habits(slopes: Floats, habits: Floats) -> Floats:
+    """Return the evidence `[annotator, relation, vote, label]` that multiplies the unusual part of a cell by slopes."""
+    return np.asarray(slopes[:, :, np.newaxis] * (np.eye(slopes.shape[2]) - habits[:, :, np.newaxis]))
+
+
+def _spread_of_cells(said: Floats, unusual: Floats) -> Floats:
+    """Return the standard deviation of every cell's log-odds, `[annotator, relation]`; 1 where all are the same."""
+    votes = said.sum(axis=(0, 3))
+    squares = np.sum(unusual**2, axis=(0, 3)) / said.shape[3]
+    by_annotator = squares.sum(axis=1) / np.maximum(votes.sum(axis=1), 1)
+    variance = (squares + HABIT_VOTES * by_annotator[:, np.newaxis]) / (votes + HABIT_VOTES)
+    return root_or_one(variance)
+
+
+def root_or_one(variance: Floats) -> Floats:
+    """Return the square root; 1 where there is nothing but rounding error."""
+    return np.sqrt(np.where(variance > np.finfo(np.float64).eps, variance, 1.0))

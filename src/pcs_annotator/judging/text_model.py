@@ -1,0 +1,201 @@
+"""A model of the texts: which label a text has, judged by its words alone; free, and known before anything is asked.
+
+It is a ridge regression of the labels on character n-grams. Left-out predictions of all gold rows follow from a single
+fit, so that what it says about a gold row never depends on that row's own label.
+"""
+
+import base64
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Codes, Floats
+from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh
+from pcs_annotator.core.votes import positions_of
+from pcs_annotator.judging.score import log_softmax
+
+LEAST_GOLD = 50  # with fewer gold rows, what it says is noise more often than not
+MOST_GOLD = 3_000  # more gold rows are sampled: the fit takes their number to the power of three
+ROWS_TO_CHOOSE = 500
+RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
+PRIOR_ROWS = 0.5
+NEWTON_STEPS = 12
+STEEPEST = 60.0
+LEAST_PROBABILITY = 1e-4
+WORDS_SHOWN = 8
+LONGEST_WORD = 20
+PUNCTUATION = ".,;:!?…\"'()[]{}«»“”„‘’-–—*#/"
+READ_AT_A_TIME = 20_000
+REMEMBERED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TextModel:
+    """What was learned about texts."""
+
+    labels: Sequence[str]
+    weights: Floats  # what an n-gram says about each label, `[column, label]`
+    offsets: Floats  # how common each label is, as a logarithm
+    rarity: Floats  # of every column
+    held_out: Mapping[str, Sequence[float]]  # hash of a gold text → what a model without it says, as logarithms
+    accuracy: float  # share of gold texts whose label such a model finds
+    words: Mapping[str, Sequence[str]]  # label → the words that speak most for it
+
+    def __repr__(self) -> str:
+        return f"<TextModel: {len(self.labels)} labels, {self.accuracy:.0%} of {len(self.held_out)} gold texts right>"
+
+    def read(self, texts: Sequence[str], labels: Sequence[str]) -> Floats:
+        """Return the logarithm of every label's probability, `[text, label]`; `labels` names the columns."""
+        return _read(self, tuple(texts))[:, positions_of(labels, self.labels, "label of the text model")]
+
+    def familiar(self, texts: Sequence[str]) -> Floats:
+        """Return the share of the n-grams of each text that are in a gold text too; of a gold text, in another one."""
+        counts = count_ngrams(texts)
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        own = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
+        in_texts = np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)[counts.indices]
+        known = np.bincount(rows, in_texts > own[rows], minlength=len(texts))
+        return np.asarray(known / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "labels": list(self.labels),
+            "accuracy": self.accuracy,
+            "words": {label: list(words) for label, words in self.words.items()},
+            "offsets": self.offsets.tolist(),
+            "held_out": {name: list(values) for name, values in self.held_out.items()},
+            "rarity": _packed(self.rarity),
+            "weights": _packed(self.weights),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TextModel":
+        """Return the model that `to_dict` wrote."""
+        return cls(
+            labels=values["labels"],
+            accuracy=values["accuracy"],
+            words=values["words"],
+            offsets=np.array(values["offsets"]),
+            held_out=values["held_out"],
+            rarity=_unpacked(values["rarity"]),
+            weights=_unpacked(values["weights"]).reshape(COLUMNS, len(values["labels"])),
+        )
+
+
+@lru_cache(maxsize=REMEMBERED)  # labels, report and review ask about the same texts
+def _read(model: TextModel, texts: tuple[str, ...]) -> Floats:
+    found = np.empty((len(texts), len(model.labels)))
+    for start in range(0, len(texts), READ_AT_A_TIME):
+        part = texts[start : start + READ_AT_A_TIME]
+        logits = weigh(count_ngrams(part), model.rarity) @ model.weights + model.offsets
+        found[start : start + len(part)] = _bounded(log_softmax(logits))
+    for row, text in enumerate(texts):
+        known = model.held_out.get(text_key(text))
+        if known is not None:
+            found[row] = known
+    return found
+
+
+def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0) -> TextModel | None:
+    """Return a model learned from texts and the positions of their labels; None for too few, or a single label."""
+    if len(gold) < LEAST_GOLD or len(np.unique(gold)) < 2:
+        return None
+    rows = np.sort(np.random.default_rng(seed).permutation(len(gold))[:MOST_GOLD])
+    texts, gold = [texts[row] for row in rows.tolist()], gold[rows]
+    counts = count_ngrams(texts)
+    rarity = _rounded(rarity_of(counts))
+    vectors = weigh(counts, rarity)
+    alike = (vectors @ vectors.T).toarray().astype(np.float64)
+    few = np.random.default_rng(seed).permutation(len(gold))[:ROWS_TO_CHOOSE]
+    tried = [_fit(alike[np.ix_(few, few)], gold[few], len(labels), ridge) for ridge in RIDGES]
+    ridge = RIDGES[int(np.argmin([one.loss for one in tried]))]
+    fitted = _fit(alike, gold, len(labels), ridge)
+    weights = _rounded(np.asarray(vectors.T @ (fitted.steepness * fitted.duals)))
+    held_out = _bounded(log_softmax(fitted.left_out)).round(4)
+    shares = (np.bincount(gold, minlength=len(labels)) + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * len(labels))
+    return TextModel(
+        labels=tuple(labels),
+        weights=weights,
+        offsets=np.log(shares),
+        rarity=rarity,
+        held_out={text_key(text): row.tolist() for text, row in zip(texts, held_out, strict=True)},
+        accuracy=float((held_out.argmax(axis=1) == gold).mean()),
+        words=_telling_words(texts, labels, weights, rarity),
+    )
+
+
+class _Fit(NamedTuple):
+    duals: Floats  # weight of every row in the solution, `[row, label]`
+    left_out: Floats  # logits of every row without its own part in the fit
+    steepness: float  # what turns predictions into logits
+    loss: float  # of the left-out logits, mean over rows
+
+
+def _fit(alike: Floats, gold: Codes, labels: int, ridge: float) -> _Fit:
+    """Return the ridge regression of labels on rows with these inner products."""
+    target = np.eye(labels)[gold]
+    others = target.sum(axis=0) - target
+    inverse = np.linalg.inv(alike + ridge * np.eye(len(gold)))
+    duals = inverse @ (target - target.mean(axis=0))
+    centre = others / (len(gold) - 1)  # a row's own label has no part in what is said about it, nor in the mean
+    alone = inverse @ target - inverse.sum(axis=1, keepdims=True) * centre
+    predicted = target - centre - alone / np.diag(inverse)[:, np.newaxis]
+    log_prior = np.log((others + PRIOR_ROWS) / (len(gold) - 1 + PRIOR_ROWS * labels))
+    steepness = _steepness(predicted, log_prior, target)
+    left_out = steepness * predicted + log_prior
+    loss = -float((log_softmax(left_out) * target).sum()) / len(gold)
+    return _Fit(duals, left_out, steepness, loss)
+
+
+def _steepness(predicted: Floats, log_prior: Floats, target: Floats) -> float:
+    """Return the factor that makes predictions the best logits; the loss is convex in it."""
+    factor = 1.0
+    for _ in range(NEWTON_STEPS):
+        chances = np.exp(log_softmax(factor * predicted + log_prior))
+        mean = (chances * predicted).sum(axis=1)
+        slope = float((mean - (target * predicted).sum(axis=1)).sum())
+        curve = float(((chances * predicted**2).sum(axis=1) - mean**2).sum())
+        factor = float(np.clip(factor - slope / max(curve, 1e-9), 0.0, min(STEEPEST, 4 * factor + 1)))
+    return factor
+
+
+def _bounded(logs: Floats) -> Floats:
+    return np.maximum(logs, np.log(LEAST_PROBABILITY))
+
+
+def _telling_words(
+    texts: Sequence[str], labels: Sequence[str], weights: Floats, rarity: Floats
+) -> dict[str, Sequence[str]]:
+    """Return for every label the words of at least two texts that speak most for it."""
+    seen = Counter(word.strip(PUNCTUATION) for text in texts for word in set(normalised(text).split()))
+    words = sorted(word for word, times in seen.items() if times > 1 and 2 < len(word) <= LONGEST_WORD)
+    if not words:
+        return {label: () for label in labels}
+    said = weigh(count_ngrams(words), rarity) @ weights
+    said -= said.mean(axis=1, keepdims=True)
+    # a word in few texts may be there by chance
+    said *= np.array([1 - 1 / seen[word] for word in words])[:, np.newaxis]
+    best = np.argsort(-said, axis=0, kind="stable")[:WORDS_SHOWN]
+    return {
+        label: tuple(words[row] for row in best[:, code].tolist() if said[row, code] > 0)
+        for code, label in enumerate(labels)
+    }
+
+
+def _rounded(values: Floats) -> Floats:
+    """Return numbers as they are stored, so that a model reads the same before and after."""
+    return values.astype(np.float16).astype(np.float32)
+
+
+def _packed(values: Array) -> str:
+    return base64.b64encode(zlib.compress(values.astype("<f2").tobytes())).decode()
+
+
+def _unpacked(text: str) -> Floats:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f2").astype(np.float32)

@@ -1,1 +1,0 @@
-"""A model of the texts themselves, learned from gold."""

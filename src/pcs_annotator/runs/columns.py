@@ -1,0 +1,167 @@
+"""Columns of the user's table: those that name groups of texts, and results that are added to it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pcs_annotator.base.errors import ConfigError, TableError, warn_user
+from pcs_annotator.core import result_names
+from pcs_annotator.core.arrays import Floats, Mask
+from pcs_annotator.core.review import Reviewed
+from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
+from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.relations.language import language_of
+from pcs_annotator.tables.arrow import columns_of, pa, text_column
+
+SCORE_DECIMALS = 6
+LANGUAGE = "language"  # without a column of this name, the language of a text is detected
+MOST_GROUPS = 50
+
+
+def labelled_table(
+    table: pa.Table,
+    model: Model,
+    votes: Votes,
+    judged: Predictions,
+    people: Sequence[Reviewed | None] = (),
+    gold: Sequence[str | None] = (),
+) -> pa.Table:
+    """Return the user's columns, then those of results, and what `people` who have reviewed rows decided."""
+    columns = result_columns(model, votes, judged)
+    if people:
+        columns |= people_columns(people, gold, columns[result_names.LABEL].to_pylist(), votes.labels)
+    return with_columns(table, columns, result_names.result_names(votes.labels))
+
+
+def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
+    """Return name → values of the columns of results, with the values that `Model.judge` has."""
+    silent, labels, sure = model.unlabelled(votes), votes.labels, judged.probabilities
+    decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
+    confidence = np.full(len(votes), np.nan) if judged.confidence is None else judged.confidence
+    columns = {
+        result_names.LABEL: _labels(model, votes, judged, silent),
+        result_names.CONFIDENCE: _numbers(np.where(silent, np.nan, confidence)),
+        result_names.DECISION: pa.array(["review" if no else one for one, no in decided], pa.string()),
+        result_names.REASON: pa.array(model.reasons(votes, judged), pa.string()),
+    }
+    plausible = None if model.shape.ordered else model.plausible(votes, judged)
+    if plausible is not None:
+        columns[result_names.LABEL_SET] = _sets(plausible, labels)
+    for name, values in model.details(votes, judged).items():
+        columns[name] = pa.array(_unless(silent, values), _kind_of(name))
+    shown = result_names.with_columns(labels)
+    columns |= {result_names.score_name(one): _numbers(judged.scores[:, at]) for at, one in enumerate(shown)}
+    if sure is not None:
+        known = np.where(silent[:, np.newaxis], np.nan, sure)
+        columns |= {result_names.probability_name(one): _numbers(known[:, at]) for at, one in enumerate(shown)}
+    return columns
+
+
+def result_schema(labels: Sequence[str], *, probable: bool, sets: bool, details: Sequence[str] = ()) -> pa.Schema:
+    """Return the schema of `result_columns`: with probabilities, sets and details, or without."""
+    fixed = [result_names.LABEL, result_names.CONFIDENCE, result_names.DECISION, result_names.REASON]
+    names = [*fixed, *([result_names.LABEL_SET] if sets else ()), *details]
+    labels = result_names.with_columns(labels)
+    numbers = [*map(result_names.score_name, labels), *(map(result_names.probability_name, labels) if probable else ())]
+    return pa.schema([*((name, _kind_of(name)) for name in names), *((name, pa.float64()) for name in numbers)])
+
+
+def _kind_of(name: str) -> pa.DataType:
+    """Return the type of a column whose name no label decides."""
+    numbers = {result_names.LEVEL: pa.int64()} | dict.fromkeys(
+        (result_names.CONFIDENCE, result_names.WITHIN_ONE), pa.float64()
+    )
+    return numbers.get(name, pa.string())
+
+
+def _numbers(values: Floats) -> pa.Array:
+    return pa.array(values.round(SCORE_DECIMALS), pa.float64(), from_pandas=True)  # nan becomes null
+
+
+def _labels(model: Model, votes: Votes, judged: Predictions, silent: Mask) -> pa.Array:
+    if judged.level is not None:
+        return pa.array(_unless(silent, model.given(votes, judged)), pa.string())
+    return pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent))
+
+
+def _unless(silent: Mask, values: Iterable[Any]) -> list[Any]:
+    return [None if no else value for value, no in zip(values, silent.tolist(), strict=True)]
+
+
+def _sets(plausible: Mask, labels: Sequence[str]) -> pa.Array:
+    patterns, places = np.unique(plausible, axis=0, return_inverse=True)
+    names = ["|".join(np.array(labels)[pattern].tolist()) for pattern in patterns]
+    return pa.array(names, pa.string()).take(pa.array(places.ravel()))
+
+
+def people_columns(
+    people: Sequence[Reviewed | None], gold: Sequence[str | None], found: Sequence[str | None], labels: Sequence[str]
+) -> dict[str, pa.Array]:
+    """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
+    spelled = {label.casefold(): label for label in labels}
+    known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
+    deciding = [one and one.deciding for one in people]
+    verdicts = [one and one.label for one in deciding]
+    named = {
+        result_names.VERDICT: verdicts,
+        result_names.REVIEWER: [one and one.reviewer for one in deciding],
+        result_names.FINAL_LABEL: [
+            verdict or label or machine for verdict, label, machine in zip(verdicts, known, found, strict=True)
+        ],
+    }
+    return {name: pa.array(values, pa.string()) for name, values in named.items()}
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.Array], ours: Collection[str]) -> pa.Table:
+    """Return a table with columns of results; the user's columns with names of ours get others, with a warning."""
+    names = result_names.input_names(table.column_names, ours)
+    if renamed := [f"{old!r} is now {new!r}" for old, new in names.items() if new != old]:
+        message = f"columns of the data have names that results have, so in the results {', '.join(renamed)}"
+        warn_user(message)
+    table = table.rename_columns(list(names.values()))
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
+    """Return a number for every label, `[item, label]`, columns as `labels`; items without votes get those given."""
+    values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
+    values[votes.silent] = without_votes
+    return values
+
+
+def groups_of(by: str, table: pa.Table, texts: Sequence[str], name: str = "the table") -> list[str] | None:
+    """Return the group of every row: what the column `by` says, `(none)` for an empty cell; None for no `by`.
+
+    The language is detected if there is no such column.
+    """
+    if not by:
+        return None
+    columns = columns_of(table)
+    if by not in columns:
+        check_column(by, [*columns], name)
+        return [given_or_detected(by, text) for text in texts]
+    return [(cell or "").strip() or NO_GROUP for cell in text_column(by, columns[by]).to_pylist()]
+
+
+def check_column(by: str, columns: Sequence[str], name: str) -> None:
+    """Raise if a table has no column of groups, and they cannot be detected."""
+    if by and by not in columns and by != LANGUAGE:
+        detected = f"or use {LANGUAGE}, which is detected without a column"
+        raise TableError(f"{name} has no column {by!r} (--by): add it, {detected}; there are {', '.join(columns)}")
+
+
+def given_or_detected(by: str, text: str, given: str | None = None) -> str:
+    """Return the group of a single text: the one that was given, else its language if that is asked for."""
+    return (given or "").strip() or (language_of(text) if by == LANGUAGE else "") or NO_GROUP
+
+
+def refuse_many(by: str, groups: Sequence[str]) -> None:
+    """Raise if a column has too many values to be groups."""
+    if (number := len(set(groups))) > MOST_GROUPS:
+        raise ConfigError(
+            f"column {by!r} has {number:,} groups, and at most {MOST_GROUPS} can have a promise each: name another "
+            "column with --by, or join some groups in a new one, such as months instead of days"
+        )

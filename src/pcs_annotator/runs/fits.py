@@ -1,0 +1,203 @@
+"""Fits of a run: `pcs fit` in the background, and every fit as a numbered version to which one can go back.
+
+`models/7.json` is `model.json` after the seventh fit, `models/7-evaluation.json` what was measured then. The model in
+use is a copy of one of them; that of a folder from before there were versions is number 1.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.text import listed
+from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.toml import known_settings
+from pcs_annotator.tables.files import expecting, read_json, write_json
+
+REMEDY = "use another version, which pcs versions lists"
+DONE = (0, 1)  # exit codes of a fit that ended well; 1 if some rows have no label
+LOWER_PRIORITY = 10
+
+
+class Version(NamedTuple):
+    """One fit of a run."""
+
+    number: int
+    made: str  # when, in UTC
+    gold_rows: int
+    accuracy: float | None  # of held-out gold rows; None if there were too few
+    accepted: float | None  # share of the run's rows that are accepted; None without a promise
+    fit_id: str  # a digest of the model
+    in_use: bool
+
+
+def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """Store a fit as a version, and return its `model.json`; the same fit once more stays the same version."""
+    _keep_earlier(folder)
+    latest = folder if folder.model.exists() else folder.at(max(numbers(folder), default=0))  # it may be damaged
+    before = read_json(latest.model) if latest.model.exists() else {}
+    same = before.get("fit_id") == model["fit_id"]
+    number = before["number"] if same else max(numbers(folder), default=0) + 1
+    made = before["made"] if same else datetime.now(UTC).isoformat(timespec="seconds")
+    complete = {**model, "number": number, "made": made}
+    _store(folder, number, complete, evaluation)
+    return complete
+
+
+def _store(folder: RunFolder, number: int, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> None:
+    folder.versions.mkdir(exist_ok=True)
+    write_json(folder.at(number).evaluation, evaluation)
+    write_json(folder.at(number).model, model)
+
+
+def _keep_earlier(folder: RunFolder) -> None:
+    """Store the only model of a folder that had no versions as the first one."""
+    if numbers(folder) or not (folder.model.exists() and folder.evaluation.exists()):
+        return
+    try:
+        model, evaluation = read_json(folder.model), read_json(folder.evaluation)
+    except TableError:  # damaged: there is nothing to go back to
+        return
+    made = datetime.fromtimestamp(folder.model.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    complete = {"fit_id": "", **model, "number": 1, "made": made}
+    _store(folder, 1, complete, evaluation)
+    write_json(folder.model, complete)
+
+
+def numbers(folder: RunFolder) -> list[int]:
+    """Return the numbers of all versions that are kept."""
+    return sorted(int(path.stem) for path in folder.versions.glob("*.json") if path.stem.isdecimal())
+
+
+def version_of(folder: RunFolder, number: int) -> RunFolder:
+    """Return the folder as it is with a version in use; an error if there is none with this number."""
+    _keep_earlier(folder)
+    kept = numbers(folder)
+    if number not in kept:
+        there = f"there are {listed(map(str, kept), len(kept))}" if kept else "pcs fit makes the first one"
+        raise ConfigError(f"{folder.path} has no version {number}: {there}")
+    return folder.at(number)
+
+
+def list_versions(folder: RunFolder) -> list[Version]:
+    """Return all versions, oldest first."""
+    _keep_earlier(folder)
+    in_use = number_in_use(folder)
+    return [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
+
+
+def number_in_use(folder: RunFolder) -> int:
+    """Return the number of the version in use; 0 before the first fit."""
+    return int(read_json(folder.model).get("number", 1)) if folder.model.exists() else 0
+
+
+def _summary(at: RunFolder, number: int, in_use: int) -> Version:
+    with expecting(at.model, REMEDY):
+        values, figures = read_json(at.model, REMEDY), read_json(at.evaluation, REMEDY)["figures"]
+        certificate = values["certificate"]
+        return Version(
+            number=number,
+            made=values["made"],
+            gold_rows=values["weights"]["diagnostics"]["gold_rows"],
+            accuracy=figures[0]["accuracy"]["value"] if figures else None,
+            accepted=None if certificate is None else certificate["accepted_share"],
+            fit_id=values["fit_id"],
+            in_use=number == in_use,
+        )
+
+
+def take_version(folder: RunFolder, number: int) -> None:
+    """Make a version the one in use; its labels are written by the caller."""
+    kept = version_of(folder, number)
+    model, evaluation = read_json(kept.model, REMEDY), read_json(kept.evaluation, REMEDY)
+    write_json(folder.model, model)
+    write_json(folder.evaluation, evaluation)
+
+
+def promises_less(model: Model, than: Model) -> bool:
+    """Return whether a model promises less than another: nothing, nothing for some groups or labels, or fewer rows."""
+    now, before = model.certificate, than.certificate
+    if before is None or not before.holds:
+        return False
+    lost = now is None or not now.holds or {*before.thresholds} - {*now.thresholds}
+    return bool(lost) or now is None or now.accepted_share < before.accepted_share
+
+
+def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
+    """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
+    found: list[tuple[int, int, int] | None] = []
+    for path in (folder.settings, folder.model, folder.review):
+        try:
+            is_now = path.stat()
+            found.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def left_unused(folder: RunFolder) -> str:
+    """Return that the last fit was not put in use, and why; empty if it was."""
+    last, in_use = max(numbers(folder), default=0), number_in_use(folder)
+    if last <= in_use:
+        return ""
+    now, before = (read_json(folder.at(number).model)["certificate"] or {} for number in (last, in_use))
+    shares = (f"{100 * one.get('accepted_share', 0):.0f} %" for one in (now, before))
+    why = f" ({now['why_not']})" if now.get("why_not") else ""
+    return (
+        f"version {last} promises less than version {in_use}, which stays in use: it would accept "
+        f"{' instead of '.join(shares)} of the rows{why}; pcs versions {folder.path} --use {last} puts it in use"
+    )
+
+
+def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:
+    """Return the settings that were given to `pcs fit` in a folder, which the next `pcs run` there keeps.
+
+    Those under `learn` are all that the last fit used.
+    """
+    try:
+        with expecting(folder.model, REMEDY):
+            return known_settings(LearnSettings, read_json(folder.model).get(name, {}))
+    except TableError:  # missing, or damaged
+        return {}
+
+
+class FitProcess:
+    """`pcs fit` in a process of its own with a lower priority, so that nobody waits for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.command: Sequence[str] = (sys.executable, "-m", "pcs_annotator", "fit", str(folder))
+        self.process: subprocess.Popen[str] | None = None
+        self.stopped = False
+
+    def run(self) -> str:
+        """Run the fit, and return why it failed; empty if it did not."""
+        command = [*self.command, "--spare-looks", "--json"]
+        quiet = subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True)
+        except OSError as error:
+            return f"the fit in the background failed: {error}"
+        self.process = process
+        if self.stopped:  # meanwhile
+            process.terminate()
+        if hasattr(os, "setpriority"):
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
+        _, said = process.communicate()
+        if process.returncode in DONE:
+            return ""
+        why = said.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
+        return f"the fit in the background failed: {why} (no verdict is lost)"
+
+    def stop(self) -> None:
+        """Stop the fit under way, and those to come; what it was writing is written whole or not at all."""
+        self.stopped = True
+        if self.process is not None:
+            self.process.terminate()

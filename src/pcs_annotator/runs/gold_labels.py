@@ -1,0 +1,337 @@
+"""Gold labels of a run: those of its data, those in files that people filled in, and those of a review."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import GoldError, LabelError, TableError, warn_user
+from pcs_annotator.base.text import counted, listed, row_number
+from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
+from pcs_annotator.core.gold import as_known, refuse_contradictions
+from pcs_annotator.core.identity import same_text, text_hash, text_key
+from pcs_annotator.core.task import Item, label_code
+from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at_random, reached_at_random
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
+from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.runs.stream import Stream, by_group
+from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels
+from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.people import GivenGold, SampleKind, read_gold, write_gold
+
+MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
+FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so common may be a typo of it
+NAMING = "name all labels with --labels, or each with --label"
+
+ROWS_TO_LABEL = 30
+Groups = Sequence[str] | None  # of the texts, if a promise is made for each; else None
+ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromPeople:
+    """Files that people filled in, and how many rows to write for them next."""
+
+    gold: Path | None = None  # a file with gold labels, such as `to_label.csv` filled in
+    to_label: int = ROWS_TO_LABEL  # how many rows to write for a person to label
+    gold_wins: bool = False  # whether to accept labels in `gold` that contradict the data or each other
+    reading: Reading = AS_FOUND  # how these files are to be read
+
+
+class Gold(NamedTuple):
+    """Gold labels of a run, including those that people added after the run.
+
+    People label a text once, and its label is that of every row with this text that was drawn: claims are about rows.
+    """
+
+    labels: tuple[str | None, ...]  # for every item its label, or None
+    # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
+    # unless we know that the row was chosen otherwise
+    random_sample: Mask
+    assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
+    # rows drawn at random that people judged without a decision: they differ, or nobody could tell
+    undecided: Mask
+    verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
+    # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
+    since: Mapping[str, float] = MappingProxyType({})
+
+    def taken_as(self, gold_sample: str) -> "Gold":
+        """Return the gold without a random sample from the data if the user says that its rows were chosen."""
+        return self.among(~self.assumed) if gold_sample == "chosen" else self
+
+    def among(self, kept: Mask) -> "Gold":
+        """Return the gold whose random sample is among these rows."""
+        masks = {name: getattr(self, name) & kept for name in ("random_sample", "assumed", "undecided")}
+        return self._replace(**masks)
+
+
+def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None, groups: Groups = None) -> Gold:
+    """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
+
+    Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
+    """
+    items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
+    sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
+    draws, in_data = draws_by_row(folder, items), _coded_in_data(dataset)
+    with_data = np.array([row not in draws for row in rows], dtype=np.bool_)
+    drawn = np.array([only_at_random(draws.get(row, ())) for row in rows], dtype=np.bool_)
+    for row, label in enumerate(labels):
+        if label is not None or in_data[row]:
+            sampled[row], assumed[row] = with_data[row] or drawn[row], with_data[row]
+    for row, one in labels_by_people(folder, items).items():
+        if labels[row] is None or one.kind != "by a person":
+            sampled[row], assumed[row] = one.kind == "at random", False
+        labels[row] = one.label
+    verdicts = read_verdicts(folder, dataset, until)
+    for row, label in verdicts.gold.items():
+        labels[row] = label
+    in_review = np.isin(rows, [*verdicts.at_random])
+    to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
+    copies = label_copies(labels, [item.text for item in items], to_label)
+    known = np.array([label is not None for label in labels], dtype=np.bool_)
+    judged = known | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
+    sampled |= in_review | reached_at_random(items, draws, judged, sampled)
+    for row in copies:
+        if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
+            labels[row], known[row], judged[row] = None, False, False
+    found = Gold(tuple(labels), sampled & known, assumed & sampled & ~in_review, sampled & judged & ~known, verdicts)
+    return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
+
+
+def _coded_in_data(dataset: Dataset) -> Mask:
+    """Return which rows of the data at least one of several people labelled."""
+    columns = [[bool(label) for label in column] for column in coder_labels(dataset).values()]
+    return np.any(columns, axis=0) if columns else np.zeros(len(dataset.items), dtype=np.bool_)
+
+
+def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
+    """Return gold whose random sample is from after an alarm that texts have changed, if that has enough rows.
+
+    The others are still learned from. With too few, the alarm goes on. An alarm may be about a group of texts.
+    """
+    with Stream(folder.stream) as stream:
+        alarms = by_group(stream.note("alarm"))
+    own = len(dataset.items) - len(dataset.streamed)
+    came, group = np.array([0.0] * own + [at for _, at in dataset.streamed]), np.array(groups or [""] * len(gold[0]))
+    usable = gold.random_sample & np.array([label is not None for label in gold.labels])
+    kept, since = np.ones(len(came), dtype=np.bool_), dict[str, float]()
+    for name, alarm in alarms.items():
+        of_group, later = (group == name) | (not name), came > alarm
+        if int((usable & of_group & later).sum()) >= ENOUGH_AFTER_ALARM:
+            kept, since[name] = kept & (later | ~of_group), alarm
+    return gold.among(kept)._replace(since=since)
+
+
+def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:
+    """Return gold without rows whose text is in every prompt: their answers say nothing about others.
+
+    Where examples are chosen for each text, no row is shown itself, and all of them stay.
+    """
+    if not task.examples or task.nearest:
+        return gold
+    shown = {text_key(one.get("text", "")) for one in task.examples}
+    kept = np.array([text_key(text) not in shown for text in texts], dtype=np.bool_)
+    labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
+    return gold.among(kept)._replace(labels=labels)
+
+
+def _labels_in_data(dataset: Dataset) -> list[str | None]:
+    return list(dataset.gold) if dataset.gold else [None] * len(dataset.items)
+
+
+def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, GivenGold]:
+    """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
+    if folder is None or not folder.gold.exists():
+        return {}
+    given = read_gold(folder.gold)
+    found = _of_these_texts(given, items)
+    known = {item.id for item in items}
+    _warn_of_other_texts(folder.gold.name, sorted({one.id for one in given} & known - {items[row].id for row in found}))
+    return found
+
+
+def _of_these_texts(given: Iterable[GivenGold], items: Sequence[Item]) -> dict[int, GivenGold]:
+    """Return row → label, for rows whose text is still the one that was labelled; with the hash of that text."""
+    places = {item.id: place for place, item in enumerate(items)}
+    found = {}
+    for one in given:
+        if one.id in places:
+            hashed = text_hash(items[places[one.id]].text)
+            if one.text_hash in ("", hashed):  # an earlier version stored none
+                found[places[one.id]] = one._replace(text_hash=hashed)
+    return found
+
+
+def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
+    if ids:
+        warn_user(f"{file}: labels given for other texts are not used: {len(ids)} ({listed(map(repr, ids), len(ids))})")
+
+
+def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
+    """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
+    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+
+
+def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collection[str] | None, file: str) -> None:
+    """Raise if labels contradict each other; if some rows are `new`, labels of other rows were accepted before."""
+    items, labels = dataset.items, _labels_in_data(dataset)
+    given = {one.id: one.label for one in people.values() if new is None or one.id in new}
+    refuse_other_labels([item.id for item in items], labels, given, (file, dataset.name))
+    for place, one in people.items():
+        labels[place] = one.label
+    if new is not None:
+        texts = {text_key(item.text) for item in items if item.id in new}
+        labels = [label if text_key(item.text) in texts else None for item, label in zip(items, labels, strict=True)]
+    refuse_contradictions([item.text for item in items], labels, dataset.name)
+
+
+def refuse_other_labels(
+    ids: Sequence[str], labels: Sequence[str | None], given: Mapping[str, str], files: tuple[str, str]
+) -> None:
+    """Raise if a person gave rows another label than the data has for them."""
+    pairs = [(name, given[name], label) for name, label in zip(ids, labels, strict=True) if label and name in given]
+    other = [f"{name!r} ({ours!r}, {theirs!r})" for name, ours, theirs in pairs if ours.casefold() != theirs.casefold()]
+    if other:
+        raise GoldError(
+            f"{files[0]} and {files[1]} give different gold labels to {len(other)} rows: {listed(other, len(other))}: "
+            f"correct one of the two, or let {files[0]} win with --gold-wins"
+        )
+
+
+def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+    """Add the labels of a person's file to those of a run; later files win over earlier ones.
+
+    A row counts as drawn at random only if we drew it so, and the file says so or has only such rows. Labels of other
+    texts are left out, with a warning.
+    """
+    assert people.gold is not None
+    path = people.gold
+    texts = {item.id: item.text for item in dataset.items}
+    given = read_labels(people, texts, labels, "run", dataset.columns)
+    for one in given:
+        label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
+    before = read_gold(folder.gold) if folder.gold.exists() else []
+    places = {item.id: row for row, item in enumerate(dataset.items)}
+    drawn = draws_by_row(folder, dataset.items)
+    merged = {one.id: one for one in before}
+    # without the column `drawn`, these are the rows that we drew at random if none of them is another
+    ours = all(one.kind == "by a person" and only_at_random(drawn.get(places[one.id], ())) for one in given)
+    for one in given:
+        hashed = text_hash(texts[one.id])
+        chosen: SampleKind = "at random" if ours else "by a person"
+        kind = one.kind if one.kind in {draw.kind for draw in drawn.get(places[one.id], ())} else chosen
+        merged[one.id] = one._replace(text_hash=hashed, kind=kind)
+    current = _of_these_texts(merged.values(), dataset.items)
+    if not people.gold_wins:
+        _check_gold(dataset, current, {one.id for one in given}, path.name)
+    merged.update((one.id, one) for one in current.values())
+    write_gold(folder.gold, merged.values())
+
+
+def read_labels(
+    people: FromPeople, texts: Mapping[str, str], labels: Sequence[str], source: str, used: Columns | None = None
+) -> list[GivenGold]:
+    """Return the labels of a person's file without those for other texts; the last of several for one row wins.
+
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data. `texts` are by id, empty
+    where unknown; messages call what has them `source`. The file may have the columns of the data (`used`).
+    """
+    assert people.gold is not None
+    path, found, other = people.gold, dict[str, GivenGold](), list[str]()
+    known_id, known_label = as_known(texts), as_known(labels)
+    for cells in read_gold(path, used, people.reading):
+        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
+        if one.id not in texts:
+            raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
+        if one.text and texts[one.id] and not same_text(one.text, texts[one.id]):
+            other.append(one.id)
+            continue
+        first = found.get(one.id, one)
+        if first.label.casefold() != one.label.casefold() and not people.gold_wins:
+            raise GoldError(
+                f"{path.name}, rows {first.row} and {one.row} give {one.id!r} the gold labels {first.label!r} and "
+                f"{one.label!r}: remove one of them, or let the last one win with --gold-wins"
+            )
+        found[one.id] = one
+    if not found:
+        raise GoldError(
+            f"{path.name}: all {len(other)} labels are for other texts than those of the {source}: use the file of "
+            "this run, or remove its column of texts if these labels are right"
+        )
+    _warn_of_other_texts(path.name, other)
+    return list(found.values())
+
+
+def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
+    """Return what several people said: in columns of the data, and blind in a review.
+
+    A verdict of somebody who had seen the machine's label, or other people's, is not independent of it.
+    """
+    given, ids = coder_labels(dataset), [item.id for item in dataset.items]
+    in_data, names = Coders.of(given, labels, ids, dataset.name), {name.casefold(): name for name in given}
+    given = {name: [*column] for name, column in given.items()}
+    for row, reviewed in verdicts.by_row.items():
+        for verdict in reviewed.by_reviewer.values():
+            if verdict.blind and verdict.queue != "conflicts" and verdict.label:
+                name = names.setdefault(verdict.reviewer.casefold(), verdict.reviewer)
+                given.setdefault(name, [None] * len(ids))[row] = verdict.label
+    coders = Coders.of(given, labels, ids, dataset.name)
+    return coders if coders and len(coders.names) > 1 else in_data
+
+
+def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one.
+
+    `naming` is how the user can name the labels.
+    """
+    spellings = usual_spellings(dataset.gold)
+    if not spellings:
+        raise LabelError(f"no labels: {naming}, or fill a column gold in {dataset.name}")
+    if len(spellings) > MOST_LABELS_TO_GUESS:
+        raise LabelError(
+            f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
+            f"many for labels: choose another gold column, or {naming}"
+        )
+    rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
+    refuse_doubtful(dataset.gold, rows, naming)
+    _warn_of_typos(dataset, [*spellings.values()], naming)
+    return tuple(sorted(spellings.values()))
+
+
+def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None:
+    """Warn of a rare label that is spelled almost like a usual one."""
+    times = Counter(filter(None, (label and label.casefold() for label in dataset.gold)))
+    usual = [one for one in labels if times[one.casefold()] >= MANY_TIMES]
+    for rare in (one for one in labels if times[one.casefold()] <= FEW_TIMES):
+        if alike := get_close_matches(rare.casefold(), map(str.casefold, usual), 1, ALIKE):
+            same = next(one for one in usual if one.casefold() == alike[0])
+            rows = counted(times[rare.casefold()], "row has", "rows have")
+            warn_user(
+                f"{dataset.name}: {rows} the gold label {rare!r}, which is almost {same!r} ({times[alike[0]]:,} rows): "
+                f"correct it if it is a typo, or {naming}"
+            )
+
+
+def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
+    """Return label in lower case → its most common spelling."""
+    found: dict[str, Counter[str]] = {}
+    for value in filter(None, values):
+        found.setdefault(value.casefold(), Counter())[value] += 1
+    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
+
+
+def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+    """Raise for a gold label that is not in the label set, before anything is paid for."""
+    for row, value in enumerate(dataset.gold, row_number(dataset.name, 1)):
+        if value is not None:
+            label_code(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+    # a label that only one of several people gave is not a gold label
+    Coders.of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)

@@ -1,0 +1,94 @@
+"""All labels of a variable together: what was learned about whole sets is in the folder of its first label."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pcs_annotator.base.plain import from_plain, to_plain
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.judging.frugal import Frugal
+from pcs_annotator.judging.heldout import HeldOut
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promise.certificate import no_promise
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.sets import SetResult, WholeSets, fit_whole_sets, whole_rows
+from pcs_annotator.runs.learn import learning_of
+from pcs_annotator.runs.levels import Claimed, note_test, read_levels
+from pcs_annotator.runs.opened import REFIT, Run
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.tables.files import expecting, read_json, write_json
+
+__all__ = ["SetResult", "WholeSets"]
+
+
+def whole_sets(
+    variables: Mapping[str, TaskSettings],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    learned: Callable[[Sequence[str]], WholeSets],
+) -> dict[str, SetResult]:
+    """Return the whole sets of every variable with any number of labels; `learned` says what is known of its parts."""
+    sets = {}
+    for name, task in variables.items():
+        if task.kind == "many":
+            parts = [f"{name}={label}" for label in task.labels]
+            sets[name] = SetResult.of(learned(parts), [outcomes[part] for part in parts])
+    return sets
+
+
+def sets_in_force(labels: Sequence[Path], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
+    """Return what was learned about all labels together, given their folders, and how questions are saved."""
+    runs = [Run.open(folder) for folder in labels]
+    return recorded_sets([(run.folder, run.model_in_force()) for run in runs], [one and one.trial for one in frugal])
+
+
+def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
+    """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
+    promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
+    folder = RunFolder(parts[0].folder.whole_set)
+    fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
+    folder.path.mkdir(exist_ok=True)
+    found, tested = _tested(folder, [one.learned.trial for one in parts], promise, " ".join(fits))
+    write_json(folder.model, {"fits": fits, "tested": tested, **to_plain(found)})
+    return found
+
+
+def _tested(
+    folder: RunFolder, trials: Sequence[HeldOut | None], promise: Promise | None, key: str
+) -> tuple[WholeSets, str | None]:
+    """Return what gold rows say about whole sets, and the key of the test, which the ledger of levels then has."""
+    ids, judged = whole_rows(trials)
+    levels = read_levels(folder, ids, key)
+    found = fit_whole_sets(judged, promise, levels.spent_before(key, "sets"), levels.refused)
+    return found, note_test(folder, levels, Claimed("sets", key, found.certificate), ids)
+
+
+def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[HeldOut | None] = ()) -> WholeSets:
+    """Return what was learned about all labels together, given their folders and models in force.
+
+    `trials` are of gold rows that are asked about as little as new texts, for which confidence and promise then are.
+    """
+    path = RunFolder(labels[0][0].whole_set).model
+    if not path.exists():  # learned by an earlier version
+        return WholeSets()
+    values = read_json(path, REFIT)
+    with expecting(path, REFIT):
+        found, fits = from_plain(WholeSets, values), values["fits"]
+    if (before := found.certificate) is not None and (why := _why_void(labels, fits)):
+        found = found._replace(certificate=no_promise(before.promise, before.gold_rows, why))
+    if found.calibrator is None or None in trials or not trials:
+        return found
+    if before is None or found.certificate is not before or not before.holds:
+        return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=found.certificate)
+    # asked about with fewer questions, sets are tested anew
+    return _tested(RunFolder(labels[0][0].whole_set), trials, before.promise, f"{' '.join(fits)} fewer")[0]
+
+
+def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) -> str:
+    """Return why a promise about sets is void: a label has another model, or another promise; empty if it is not."""
+    for (folder, model), fit in zip(labels, fits, strict=True):
+        then, now = read_json(folder.model, REFIT), model.certificate
+        if then["fit_id"] != fit or now is None or now.revoked or now.why_not != then["certificate"]["why_not"]:
+            return f"model or promise of {folder.path} changed since: pcs fit of all labels makes this promise again"
+    return ""

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator import score
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate, evaluate, references
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions
+from pcs_annotator.judging.evaluate.side_by_side import MethodFigures, with_holm
+from pcs_annotator.judging.fit_weights import fit_coded, optimisers
+from pcs_annotator.judging.heldout import Splits, cross_fits
+from pcs_annotator.judging.label_shape import LabelShape
+from pcs_annotator.judging.metrics.figures import accuracy, auroc, auroc_confidence, ece
+from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.judging.optimisers.regression import LinearRegression
+from pcs_annotator.runs.learn import KnownRows, learn
+from pcs_annotator.runs.settings import LearnSettings
+from tests.builders import simulated_votes
+from tests.judging.evaluate.graded import graded_votes
+from tests.judging.strategies import coded
+
+
+def test_labels_are_those_of_the_mean_over_splits_and_other_figures_are_means() -> None:
+    votes, names = simulated_votes([0.6, 0.4], items=40)
+    gold = coded(votes, names)
+    [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
+    fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
+    assert found.method == "lr"
+    assert found.auroc.value == pytest.approx(np.mean([auroc(fit.ranks, gold) for fit in fits]))
+    together = np.mean([fit.probabilities for fit in fits], axis=0)
+    assert found.accuracy.value == pytest.approx(accuracy(together, gold))
+    assert found.accuracy.value * len(gold) == pytest.approx(round(found.accuracy.value * len(gold)))
+    assert found.figures["ece_score"].value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
+    calibrated = [ece(fit.probabilities, gold) for fit in fits]
+    assert found.figures["ece_confidence"].value == pytest.approx(np.mean(calibrated))
+    sure = [auroc_confidence(fit.probabilities, gold) for fit in fits]
+    assert found.figures["auroc_confidence"].value == pytest.approx(np.mean(sure))
+    assert found.auroc.n == found.figures["auroc_confidence"].n == 40
+
+
+def test_others_are_tested_against_the_first() -> None:
+    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
+    first, second, third = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority"], resamples=40)
+    assert first.behind is None
+    for other in (second, third):
+        assert other.behind is not None
+        assert other.behind.difference == pytest.approx(first.auroc.value - other.auroc.value)
+        assert other.behind.difference > 0
+        assert other.behind.n == 60
+
+
+def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
+    votes, names = simulated_votes([0.5, 0.9], items=60, relations=2)
+    gold = coded(votes, names)
+    for asked in (votes, replace(votes, relations=["first", "second"])):
+        _, found = cross_validate(asked, gold, ["uniform", "zero-shot"], resamples=20)
+        assert found.method == "zero-shot model-1"
+        assert found.accuracy.value == pytest.approx(np.mean(votes.codes[:, 1, 0, 0] == gold))
+
+
+def test_zero_shot_is_chosen_on_other_rows_than_it_is_judged_on() -> None:
+    # eight models that are equally good: the best of them on these very rows is right too often
+    votes, names = simulated_votes([0.5] * 8, items=60, relations=1)
+    gold = coded(votes, names)
+    _, found = cross_validate(votes, gold, ["uniform", "zero-shot"], resamples=20)
+    own = votes.codes[:, :, 0, 0] == gold[:, np.newaxis]
+    assert found.method == f"zero-shot model-{own.mean(axis=0).argmax()}"
+    assert found.accuracy.value < own.mean(axis=0).max()
+    assert found.questions == 1
+
+
+def test_p_values_are_adjusted_for_the_number_of_methods() -> None:
+    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
+    first, *others = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority", "zero-shot"])
+    assert (first.holm, first.holm_accuracy) == (None, None)
+    tests = [one.behind for one in others] + [one.accuracy_behind for one in others]
+    p_values = [test.p_value for test in tests if test]
+    expected = holm(p_values[:3]) + holm(p_values[3:])
+    assert [one.holm for one in others] + [one.holm_accuracy for one in others] == pytest.approx(expected)
+    written = [one.to_dict() for one in (first, *others)]
+    old = [MethodFigures.from_dict({k: v for k, v in one.items() if "holm" not in k}) for one in written]
+    assert old[1].holm is None
+    assert with_holm(old) == [first, *others]
+
+
+@pytest.mark.parametrize("items", [10, 60])
+def test_perfect_figures_still_have_an_interval(items: int) -> None:
+    votes, names = simulated_votes([1.0], items=items, labels=2)
+    gold = coded(votes, names)
+    [found] = cross_validate(votes, gold, ["lr"], resamples=50)
+    assert found.accuracy.value == 1
+    assert found.accuracy.interval == pytest.approx((0.025 ** (1 / items), 1))
+    assert found.auroc.value == found.auroc.interval.high == 1
+    assert 0.5 < found.auroc.interval.low < 0.97
+    for estimate in (found.figures["ece_score"], found.figures["ece_confidence"]):
+        assert estimate.interval.low < estimate.interval.high
+
+
+def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label() -> None:
+    votes, gold = graded_votes([1.0])
+    raw = score(votes, optimisers.create("uniform").fit(votes, gold, 0))
+    learned, equal, hard = cross_validate(votes, gold, ["logit", "uniform", "zero-shot"], resamples=20)
+    [labelling] = cross_validate(votes, gold, ["uniform"], resamples=20)
+    fits = cross_fits(optimisers.create("uniform"), votes, gold, Splits())
+    together = np.mean([fit.probabilities for fit in fits], axis=0)
+    assert labelling.accuracy.value == pytest.approx(accuracy(together, gold))
+    assert labelling.accuracy.value > equal.accuracy.value
+    assert equal.accuracy.value == pytest.approx(accuracy(raw, gold))
+    assert hard.accuracy.value == pytest.approx(np.mean(votes.codes[:, 0, 0, 0] == gold))
+    assert learned.accuracy.value > equal.accuracy.value + 0.1  # the models favour one label
+
+
+def test_without_calibration_the_label_has_the_highest_score() -> None:
+    votes, gold = graded_votes([1.0])
+    raw = Splits(calibration="none")
+    [found] = cross_validate(votes, gold, ["lr"], raw, resamples=20)
+    scores = [fit.scores for fit in cross_fits(LinearRegression(), votes, gold, raw)]
+    assert found.accuracy.value == pytest.approx(np.mean([accuracy(one, gold) for one in scores]))
+    assert found.figures["ece_confidence"] == found.figures["ece_score"]
+
+
+def test_methods_that_are_defined_on_labels_see_no_log_probabilities() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    names = ["uniform", "majority", "zero-shot"]
+    graded, hard = (cross_validate(one, gold, names, resamples=20) for one in (votes, votes.hard()))
+    assert graded[0].auroc.value > hard[0].auroc.value
+    for ours, theirs in zip(graded[1:], hard[1:], strict=True):
+        assert (ours.auroc, ours.accuracy, ours.graded) == (theirs.auroc, theirs.accuracy, False)
+    assert graded[0].graded
+
+
+def test_majority_is_graded_only_where_it_is_the_method_of_the_run() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    [own] = cross_validate(votes, gold, ["majority"], resamples=20)
+    assert own.graded
+    assert own.questions == 2
+
+
+@pytest.mark.filterwarnings("ignore:no relation is called")
+@pytest.mark.parametrize("relations", [("original", "voice"), ("voice", "synonym")])
+def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) -> None:
+    votes, names = simulated_votes([0.7, 0.5, 0.5], items=60, relations=2)
+    gold = coded(votes, names)
+    again = np.random.default_rng(0).integers(3, size=votes.codes.shape, dtype=np.int8)
+    asked = replace(votes, relations=relations, codes=np.concatenate([votes.codes, again], axis=3))
+    how = EvaluationOptions(repeats=3, resamples=20)
+    _, fitted = cross_validate(asked, gold, ["lr", "majority"], resamples=20)
+    majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
+    assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
+    assert fitted.questions == majority.questions == 3
+    [own] = cross_validate(asked, gold, ["majority"], resamples=20)
+    weights = fit_coded(asked, gold, "majority")
+    assert own.auroc.value == pytest.approx(auroc(score(asked, weights), gold))
+    assert weights.by_relation == {relations[0]: 1, relations[1]: 0}
+    shares = asked.select(relations=relations[:1], draws=1).shares()[:, :, 0].mean(axis=1)
+    assert fitted.auroc.value == pytest.approx(auroc(shares, gold))
+
+
+def test_one_annotator_has_no_majority_beside_its_zero_shot() -> None:
+    votes, gold = graded_votes([1.0])
+    _, majority, one = cross_validate(votes.hard(), gold, ["lr", "majority", "zero-shot"], resamples=20)
+    assert (majority.auroc, majority.accuracy, majority.questions) == (one.auroc, one.accuracy, one.questions)
+    assert references(votes.hard()) == ("uniform", "zero-shot")
+    assert "majority" not in references(votes)
+
+
+def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    assert references(votes) == (*REFERENCES, "logprob", "scaled logprob", "first question only")
+    assert references(votes.hard()) == REFERENCES
+    assert references(votes.select(relations=["original"])) == (*REFERENCES, "logprob", "scaled logprob")
+    assert references(votes.select(relations=["order"])) == REFERENCES
+
+    found = {one.method: one for one in cross_validate(votes, gold, ["logit", *references(votes)], resamples=20)}
+    assert [one.questions for one in found.values()] == [4, 4, 2, 1, 2, 2, 2]
+    assert [name for name, one in found.items() if one.graded] == [
+        "logit", "uniform", "logprob", "scaled logprob", "first question only"
+    ]  # fmt: skip
+    assert found["logprob"].auroc.value == pytest.approx(auroc(LogProb().scores(votes), gold))
+    assert found["scaled logprob"].accuracy.value > found["logprob"].accuracy.value + 0.1
+    [first] = cross_validate(votes.select(relations=["original"]), gold, ["logit"], resamples=20)
+    assert found["first question only"].auroc == first.auroc
+
+
+def test_what_more_questions_bought_is_seen_with_the_texts_on_both_sides() -> None:
+    votes, gold = graded_votes([0.1, 0.1])
+    read = np.log(np.where(np.eye(len(votes.labels))[gold] > 0, 0.98, 0.02))
+    names = ["logit", "uniform", "first question only"]
+    both, alone, _, first = cross_validate(replace(votes, read=read), gold, names, resamples=20)
+    assert [both.accuracy.value, first.accuracy.value] == [1, 1]
+    assert alone.accuracy.value < 0.9
+    assert first.accuracy_behind is not None
+    assert first.accuracy_behind.difference == 0
+
+
+def test_on_a_scale_the_first_question_is_not_judged_with_the_place_of_all_answers() -> None:
+    votes, gold = graded_votes([1.0, 2.0], items=40)
+    labels = [votes.labels[code] for code in gold]
+    for kind in ("one", "scale"):
+        known = KnownRows(shape=LabelShape.of(kind, votes.labels))
+        found = learn(votes, labels, LearnSettings(optimiser="uniform", resamples=20), known)
+        assert ("first question only" in [one.method for one in found.figures]) == (kind == "one")
+
+
+def test_figures_survive_json() -> None:
+    votes, gold = graded_votes([1.0], items=30)
+    perfect = replace(votes, codes=np.broadcast_to(gold[:, np.newaxis, np.newaxis, np.newaxis], votes.codes.shape))
+    graded, hard, undefined = (
+        *cross_validate(votes, gold, ["uniform", "majority"], resamples=20),
+        *cross_validate(perfect.hard(), gold, ["uniform"], resamples=20),
+    )
+    assert graded.figures.get("auroc_confidence") is not None
+    assert undefined.figures.get("auroc_confidence") is None
+    for figures in (graded, hard, undefined):
+        assert MethodFigures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+
+
+def test_figures_of_an_earlier_version_can_be_read() -> None:
+    votes, gold = graded_votes([1.0], items=30)
+    [figures] = cross_validate(votes, gold, ["uniform"], resamples=20)
+    added = ("questions", "graded", "auroc_confidence")
+    old = {name: value for name, value in figures.to_dict().items() if name not in added}
+    found = MethodFigures.from_dict(old)
+    assert (found.questions, found.graded, found.figures.get("auroc_confidence")) == (None, False, None)
+    assert (found.method, found.auroc, found.accuracy) == (figures.method, figures.auroc, figures.accuracy)
+
+
+def test_a_method_is_not_behind_itself() -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=30, relations=1)
+    _, same = cross_validate(votes, coded(votes, names), ["uniform", "majority"], resamples=20)
+    assert same.behind is not None
+    assert (same.behind.difference, same.behind.p_value, same.holm) == (0, 1, 1)
+    # 30 rows without a difference leave room for one
+    assert same.behind.interval == pytest.approx((-0.116, 0.116), abs=0.001)
+
+
+@pytest.mark.parametrize(("rows", "folds"), [(9, 5), (19, 10)])
+def test_too_few_rows_are_refused_with_the_number_needed(rows: int, folds: int) -> None:
+    votes, names = simulated_votes([0.8], items=rows)
+    with pytest.raises(UndefinedMetric, match=f"at least {2 * folds} gold rows.*there are {rows} rows"):
+        cross_validate(votes, coded(votes, names), ["uniform"], Splits(folds=folds))
+
+
+def test_a_single_row_is_refused_in_good_english() -> None:
+    votes, names = simulated_votes([0.8], items=1)
+    with pytest.raises(UndefinedMetric, match="there is 1 row of 1: label more rows"):
+        cross_validate(votes, coded(votes, names), ["uniform"])
+
+
+def test_a_single_class_is_refused() -> None:
+    votes, _ = simulated_votes([0.8], items=30)
+    with pytest.raises(UndefinedMetric, match="30 rows of 1: label rows of another class too"):
+        cross_validate(votes, np.zeros(30, dtype=np.int8), ["uniform"])

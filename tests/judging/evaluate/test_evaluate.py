@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcs_annotator import ABSTAINED, Votes
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.result_table import number_of
+from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
+from pcs_annotator.judging.evaluate.harness import evaluate
+from pcs_annotator.judging.evaluate.methods import Method, OnCells
+from pcs_annotator.judging.evaluate.scored import FIGURES, EvaluationOptions, hard_scores
+from pcs_annotator.judging.evaluate.side_by_side import HARD_AND_GRADED, NO_CONFIDENCE_AUROC
+from pcs_annotator.judging.fit_weights import optimisers
+from pcs_annotator.judging.heldout import Splits, cross_fit
+from pcs_annotator.judging.metrics import figures as metrics
+from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.tables.vote_tables import read_vote_table
+from tests.builders import simulated_votes
+from tests.judging.evaluate.graded import graded_votes
+from tests.judging.evaluate.test_methods import FirstVote
+from tests.judging.strategies import coded
+
+QUICK = EvaluationOptions(repeats=2, resamples=60)
+
+
+def judged(accuracies: list[float] | None = None, items: int = 90, draws: int = 1) -> tuple[Votes, Codes]:
+    votes, gold = simulated_votes(accuracies or [0.8, 0.6], items=items)
+    codes = coded(votes, gold)
+    if draws > 1:
+        again = np.random.default_rng(1).integers(3, size=(*votes.codes.shape[:3], draws - 1), dtype=np.int8)
+        again[:, :, 1:] = -2
+        votes = replace(votes, codes=np.concatenate([votes.codes, again], axis=3))
+    return votes, codes
+
+
+def test_figures_are_those_of_the_same_splits() -> None:
+    votes, gold = judged([0.6, 0.45])
+    found = evaluate(votes, gold, ["lr", "uniform"], QUICK).methods[0].figures
+    fits = [cross_fit(optimisers.create("lr"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
+    assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.ranks, gold) for fit in fits]))
+    once = np.ones((len(gold), 1))
+    raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
+    sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
+    labels = metrics.chosen_on(np.mean([fit.probabilities for fit in fits], axis=0), gold, once)
+    expected: dict[str, Any] = {
+        "auroc_confidence": [one.auroc for one in sure],
+        "accuracy": labels.accuracy,
+        "macro_f1": labels.macro_f1,
+        "ece_score": [one.ece for one in raw],
+        "ece_confidence": [one.ece for one in sure],
+        "brier": [one.brier for one in sure],
+        "aurc": [one.aurc for one in sure],
+        "accuracy_at_50": [one.accuracy_at[0] for one in sure],
+        "accuracy_at_80": [one.accuracy_at[1] for one in sure],
+        "review_share_90": [one.review_share[0] for one in sure],
+        "review_share_95": [one.review_share[1] for one in sure],
+    }
+    for name, values in expected.items():
+        assert found[name].value == pytest.approx(np.mean(values)), name
+    assert set(found) == set(FIGURES) == {"auroc", "auroc_hard", *expected}
+
+
+def test_every_figure_has_n_and_an_interval_around_it() -> None:
+    votes, gold = judged()
+    for method in evaluate(votes, gold, ["lr", "zero-shot", FirstVote()], QUICK).methods:
+        for estimate in method.figures.values():
+            assert estimate.n == 90
+            assert estimate.interval.low <= estimate.value <= estimate.interval.high
+
+
+def test_a_figure_that_is_undefined_is_missing() -> None:
+    votes, gold = judged([0.95, 0.5], items=60)
+    perfect = replace(
+        votes, codes=np.where(np.arange(2)[:, np.newaxis, np.newaxis] == 0, gold[:, None, None, None], votes.codes)
+    )
+    found = evaluate(
+        perfect, gold, ["zero-shot", OnCells(name="worse", optimiser="uniform", annotators=["model-1"])], QUICK
+    )
+    first, second = found.methods
+    assert "auroc_confidence" not in first.figures
+    assert 0.5 < second.figures["auroc_confidence"].value < 1
+    table = evaluation_tables(found)[0]
+    column = table.columns.index("Confidence AUROC")
+    assert table.rows[0][column] is None
+    assert (1, column) in table.best
+    assert NO_CONFIDENCE_AUROC in table.notes
+
+
+def test_the_first_method_is_tested_against_every_other() -> None:
+    votes, gold = judged([0.95, 0.4, 0.4], items=150)
+    found = evaluate(votes, gold, ["lr", "majority", "uniform"], QUICK)
+    first, *others = found.methods
+    assert (first.behind, first.accuracy_behind) == (None, None)
+    tests = [one.behind for one in others if one.behind]
+    by_accuracy = [one.accuracy_behind for one in others if one.accuracy_behind]
+    assert len(tests) == len(by_accuracy) == 2
+    assert [one.holm for one in others] == holm([test.p_value for test in tests])
+    assert [one.holm_accuracy for one in others] == holm([test.p_value for test in by_accuracy])
+    assert tests[0].difference == first.auroc.value - others[0].auroc.value > 0
+    assert tests[0].interval.low > 0
+
+
+def test_a_method_against_itself_does_not_differ() -> None:
+    votes, gold = judged()
+    twin = OnCells(name="twin", optimiser="lr")
+    same = evaluate(votes, gold, ["lr", twin], QUICK).methods[1]
+    assert same.behind is not None
+    assert (same.behind.difference, same.behind.p_value) == (0, 1)
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    votes, gold = judged()
+    rows = np.random.default_rng(0).permutation(len(votes))
+    shuffled = evaluate(votes.take(rows), gold[rows], ["lr"], QUICK)
+    assert shuffled.methods[0].figures == evaluate(votes, gold, ["lr"], QUICK).methods[0].figures
+
+
+def test_rows_without_gold_are_left_out() -> None:
+    votes, gold = judged()
+    some = gold.copy()
+    some[60:] = UNLABELLED
+    assert (
+        evaluate(votes, some, ["lr"], QUICK).methods
+        == evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods
+    )
+
+
+def test_gold_rows_that_no_model_answered_are_left_out() -> None:
+    votes, gold = judged()
+    codes = votes.codes.copy()
+    codes[60:] = ABSTAINED
+    found = evaluate(replace(votes, codes=codes), gold, ["lr"], QUICK)
+    assert (found.n, found.methods) == (60, evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods)
+
+
+def test_one_call_gives_no_grades() -> None:
+    votes, gold = judged([0.8])
+    found = evaluate(votes, gold, ["zero-shot"], QUICK)
+    figures = found.methods[0].figures
+    assert figures["auroc"] == figures["auroc_hard"]
+    assert HARD_AND_GRADED in found.notes
+
+
+def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
+    votes, gold = graded_votes([1.5], relations=1)
+    equal, learned, hard = (
+        one.figures for one in evaluate(votes, gold, ["uniform", "logit", "zero-shot"], QUICK).methods
+    )
+    fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
+    labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
+    assert learned["accuracy"].value == pytest.approx(metrics.accuracy(labels, gold))
+    assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
+    answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
+    assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)
+
+
+def test_methods_that_use_log_probabilities_are_marked() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    methods: list[Method] = ["logit", "uniform", "majority", "zero-shot", "scaled logprob", LogProb()]
+    found = evaluate(votes, gold, methods, QUICK)
+    assert {one.method: (one.graded, one.calls and one.calls.total) for one in found.methods} == {
+        "logit": (True, 4),
+        "uniform": (True, 4),
+        "majority": (False, 2),
+        "zero-shot": (False, 1),
+        "scaled logprob": (True, 2),
+        "logprob": (True, 2),
+    }
+    table = evaluation_tables(found)[0]
+    assert table.columns[:4] == ("Method", "Calls per item", "Log-probs", "Class AUROC")
+    assert [row[2] for row in table.rows] == ["yes", "yes", "no", "no", "yes", "yes"]
+    assert any(note.startswith("Log-probs:") for note in table.notes)
+    assert all(number_of(table.rows[row][column]) is not None for row, column in table.best)
+
+
+def test_hard_votes_have_no_column_for_log_probabilities() -> None:
+    votes, gold = judged()
+    found = evaluate(votes, gold, ["lr", LogProb(), "scaled logprob"], QUICK)
+    assert set(found.missing) == {"logprob", "scaled logprob"}
+    assert all("--answers graded" in reason for reason in found.missing.values())
+    assert "Log-probs" not in evaluation_tables(found)[0].columns
+
+
+def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
+    votes, gold = graded_votes([1.0], relations=1)
+    assert votes.grades is not None
+    again = np.roll(votes.codes, 1, axis=0)
+    both = replace(
+        votes,
+        codes=np.concatenate([votes.codes, again], axis=3),
+        grades=np.concatenate([votes.grades, np.roll(votes.grades, 1, axis=0)], axis=3),
+    )
+    for one in (both, both.hard()):
+        found = {method.method: method for method in evaluate(one, gold, ["logit"], QUICK).methods}
+        assert not found["self-consistency, 2 draws"].graded
+        assert not found["self-consistency, 2 draws, logit"].graded
+        figures = found["self-consistency, 2 draws, logit"].figures
+        assert figures["auroc"].value == pytest.approx(
+            np.mean(
+                [
+                    metrics.auroc(
+                        cross_fit(optimisers.create("logit"), both.hard(), gold, Splits(seed=seed)).ranks, gold
+                    )
+                    for seed in (0, 1)
+                ]
+            )
+        )
+
+
+def test_a_row_whose_labels_all_tie_has_chosen_nothing() -> None:
+    scores = np.array([[0.5, 0.5], [0.2, 0.8]])
+    assert hard_scores(scores, ["fake", "real"]).tolist() == [[0.5, 0.5], [0, 1]]
+
+
+def test_self_consistency_at_equal_calls_is_always_included() -> None:
+    votes, gold = judged(draws=6)
+    one_draw = OnCells(name="pcs", optimiser="lr", draws=1)
+    found = evaluate(votes, gold, [one_draw], replace(QUICK, rewritten={"voice", "synonym"}))
+    assert [one.method for one in found.methods] == [
+        "pcs",
+        "self-consistency, 5 draws",
+        "self-consistency, 5 draws, pcs",
+    ]
+    assert [one.calls and one.calls.total for one in found.methods] == [10, 10, 10]
+    assert any("10.0 calls per item, pcs 10.0" in note for note in found.notes)
+    assert any("voice, synonym" in note for note in found.notes)
+
+
+def test_too_few_draws_for_equal_calls_are_noted() -> None:
+    votes, gold = judged(draws=2)
+    found = evaluate(votes, gold, [FirstVote(), "lr"], QUICK)
+    assert found.methods[-1].method == "self-consistency, 1 draws"
+    found = evaluate(votes, gold, ["lr"], QUICK)
+    assert any("at a disadvantage" in note for note in found.notes)
+
+
+def test_without_draws_a_note_says_what_to_record() -> None:
+    votes, gold = judged()
+    assert any("--draws 5" in note for note in evaluate(votes, gold, ["lr"], QUICK).notes)
+
+
+def test_what_cannot_be_evaluated_is_named_with_the_reason() -> None:
+    votes, gold = judged()
+    absent = OnCells(name="panel of c", optimiser="lr", annotators=["c"])
+    found = evaluate(votes, gold, [absent, "no-such-thing", "lr"], QUICK)
+    assert list(found.missing) == ["panel of c", "no-such-thing"]
+    assert "'c'" in found.missing["panel of c"]
+    assert [one.method for one in found.methods] == ["lr"]
+    table = evaluation_tables(found)[0]
+    assert table.rows[-1] == ["no-such-thing", *[None] * 14]
+    assert any(note.startswith("no-such-thing") for note in table.notes)
+
+
+@pytest.mark.parametrize("methods", [[], ["no-such-thing"]])
+def test_nothing_to_evaluate_is_an_error(methods: list[str]) -> None:
+    with pytest.raises(UndefinedMetric, match="nothing to evaluate"):
+        evaluate(*judged(), methods, QUICK)
+
+
+@pytest.mark.parametrize("rows", [3, 9])
+def test_too_few_rows_are_an_error_with_a_remedy(rows: int) -> None:
+    votes, gold = judged()
+    with pytest.raises(UndefinedMetric, match=rf"at least 10 gold rows.*there are {rows} "):
+        evaluate(votes.take(slice(rows)), gold[:rows], ["lr"])
+
+
+def test_one_class_is_an_error_with_a_remedy() -> None:
+    votes, gold = judged()
+    with pytest.raises(UndefinedMetric, match="there are 90 rows of 1: label rows of another class too"):
+        evaluate(votes, np.zeros_like(gold), ["lr"])
+
+
+def test_missing_label_and_missing_original_are_noted() -> None:
+    votes, gold = judged()
+    kept = gold != 2
+    views = votes.select(relations=["voice", "synonym"]).take(kept)
+    notes = evaluate(views, gold[kept], ["majority"], QUICK).notes
+    assert any("'positive'" in note for note in notes)
+    assert any("'original'" in note and "'voice'" in note for note in notes)
+
+
+def test_tables_show_every_method_and_mark_the_best() -> None:
+    votes, gold = judged([0.9, 0.4], items=120)
+    found = evaluate(votes, gold, ["lr", "uniform", "zero-shot"], QUICK)
+    figures, tests = evaluation_tables(found)
+    assert [row[0] for row in figures.rows] == ["lr", "uniform", "zero-shot"]
+    assert [row[0] for row in tests.rows] == ["uniform", "zero-shot"]
+    for row in figures.rows:
+        assert all(math.isfinite(number_of(cell) or 0) for cell in row)
+    column = figures.columns.index("Brier")
+    values = [number_of(row[column]) or 9 for row in figures.rows]
+    assert (int(np.argmin(values)), column) in figures.best
+    assert len(evaluation_tables(evaluate(votes, gold, ["lr"], QUICK))) == 1
+
+
+def test_real_votes(shared_data: Path) -> None:
+    table = read_vote_table(shared_data / "simulated" / "gossipcop.csv.gz")
+    votes = table.votes.take(slice(393))
+    gold = coded(votes, [label for label in table.gold[:393] if label])
+    found = {one.method: one for one in evaluate(votes, gold, ["lr", "majority", "zero-shot"], QUICK).methods}
+    assert found["lr"].figures["auroc"].value > found["majority"].figures["auroc"].value + 0.05
+    assert found["lr"].calls == (12, 0)
+
+
+def test_a_baseline_that_could_not_work_has_a_reason_in_every_table() -> None:
+    votes, gold = judged()
+    only = np.array([name == "original" for name in votes.relations])
+    found = evaluate(votes.only(only[np.newaxis, :, np.newaxis]), gold, ["lr", baselines.create("spuq")], QUICK)
+    assert f"0 of {len(gold)} rows have one" in found.missing["spuq"]
+    figures = evaluation_tables(found)[0]
+    assert [row[0] for row in figures.rows if set(row[1:]) == {None}] == ["spuq"]
+    assert any(note.startswith("spuq is not shown: spuq needs answers on perturbed inputs") for note in figures.notes)

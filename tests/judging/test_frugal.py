@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator import NOT_ASKED, PcsWarning, score
+from pcs_annotator.base.errors import UnknownNameError
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.frugal import (
+    Frugal,
+    exact_stop,
+    graded_annotators,
+    learn_frugal,
+    simulate,
+    spending_of,
+)
+from pcs_annotator.judging.heldout import Splits
+from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.score import choose
+from tests.builders import learn_model, simulated_votes
+from tests.judging.panels import KINDS, Kind, graded_votes
+from tests.judging.strategies import coded
+
+HOW = Learning(promise=Promise(max_error=0.1))
+VOTES, GOLD = simulated_votes([0.85, 0.75, 0.4], items=100, relations=2)
+CODES = coded(VOTES, GOLD)
+NEW, _ = simulated_votes([0.85, 0.75, 0.4], items=150, relations=2, seed=9)
+
+
+def learned(prices: dict[str, float] | None = None) -> Frugal:
+    return learn_frugal(VOTES, CODES, HOW, prices)
+
+
+def test_the_exact_stop_asks_less_and_gives_the_labels_of_asking_everything() -> None:
+    frugal = learned()
+    everything = learn_model(VOTES, GOLD, HOW)
+    asked = simulate(NEW, frugal.strategy).votes
+    assert (asked.codes != NOT_ASKED).mean() < 0.8
+    assert frugal.model.judged(asked).best.tolist() == everything.judged(NEW).best.tolist()
+    assert frugal.model.weights.by_annotator == everything.weights.by_annotator
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("optimiser", ["lr", "naive-bayes", "logit", "scaling"])
+def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: str) -> None:
+    votes, gold = simulated_votes([0.7, 0.6, 0.55], items=90, relations=3, seed=1)
+    skewed = ["negative" if row % 4 == 0 else name for row, name in enumerate(gold)]
+    new, _ = simulated_votes([0.7, 0.6, 0.55], items=60, relations=3, seed=2)
+    known, unknown = graded_votes(votes, kind, 3), graded_votes(new, kind, 4)
+    how = Learning(optimiser=optimiser, splits=Splits(repeats=1))
+    frugal, everything = learn_frugal(known, coded(votes, skewed), how), learn_model(known, skewed, how)
+    stopped = simulate(unknown, frugal.strategy).votes
+    late, early = everything.judged(unknown), frugal.model.judged(stopped)
+    np.testing.assert_array_equal(early.best, late.best)
+    assert early.probabilities is not None
+    np.testing.assert_array_equal(early.best, early.probabilities.argmax(axis=1))
+    if kind == "hard" and optimiser != "scaling":  # which reads log-odds, so that everything is asked
+        assert (stopped.codes != NOT_ASKED).mean() < 0.9
+    if optimiser == "lr":
+        assert (late.best != late.scores.argmax(axis=1)).any()
+
+
+def test_promise_and_confidence_are_about_texts_asked_in_part() -> None:
+    frugal = learned()
+    everything = learn_model(VOTES, GOLD, HOW)
+    assert frugal.model.certificate is not None
+    assert everything.certificate is not None
+    assert frugal.model.certificate.fingerprint == everything.certificate.fingerprint
+    assert frugal.model.calibrator is not None
+    assert everything.calibrator is not None
+    assert frugal.model.calibrator.to_dict() != everything.calibrator.to_dict()
+
+
+def test_spending_adds_up() -> None:
+    frugal = learned()
+    asked = simulate(VOTES, frugal.strategy).votes.codes != NOT_ASKED
+    spending = frugal.spending
+    assert spending.questions == pytest.approx(asked.mean())
+    assert spending.by_annotator == pytest.approx(dict(zip(VOTES.annotators, asked.mean(axis=(0, 2, 3)), strict=True)))
+    seen = asked.any(axis=(1, 3)).mean(axis=0)
+    assert spending.by_relation == pytest.approx(dict(zip(VOTES.relations, seen, strict=True)))
+    assert np.mean(list(spending.by_annotator.values())) == pytest.approx(spending.questions)
+
+
+def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() -> None:
+    everything = learn_model(VOTES, GOLD, HOW)
+    assert spending_of(VOTES, exact_stop(VOTES, everything)) == learned().spending
+
+
+def test_of_graded_votes_every_question_is_asked() -> None:
+    graded = graded_votes(VOTES, "mixed")
+    strategy = exact_stop(graded, learn_model(graded, GOLD, Learning()))
+    stopped = simulate(graded, strategy).votes
+    np.testing.assert_array_equal(stopped.codes, graded.codes)
+    np.testing.assert_array_equal(stopped.grades, graded.grades)
+    assert spending_of(graded, strategy).questions == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_annotators_with_graded_votes_are_known(kind: Kind) -> None:
+    expected = {"hard": [], "graded": ["model-0", "model-1", "model-2"], "mixed": ["model-0", "model-2"]}
+    assert graded_annotators(graded_votes(VOTES, kind)) == expected[kind]
+
+
+@pytest.mark.parametrize(("gold_rows", "calibration"), [(8, "softmax"), (100, "none")])
+def test_without_a_calibrator_asking_stops_when_the_highest_score_is_settled(gold_rows: int, calibration: str) -> None:
+    gold = np.where(np.arange(100) < gold_rows, CODES, UNLABELLED).astype(np.int8)
+    frugal = learn_frugal(VOTES, gold, Learning(splits=Splits(calibration=calibration)))
+    assert frugal.model.calibrator is None
+    assert (frugal.trial is None) == (gold_rows < 10)
+    asked = simulate(NEW, frugal.strategy).votes
+    expected = choose(score(NEW, frugal.model.weights), NEW.labels)
+    assert frugal.model.judged(asked).best.tolist() == expected.tolist()
+    assert (asked.codes != NOT_ASKED).mean() < 0.8
+
+
+def test_cells_that_were_never_asked_are_not_counted_as_questions() -> None:
+    codes = VOTES.codes.copy()
+    codes[:, 2] = NOT_ASKED
+    with pytest.warns(PcsWarning, match="model-2 never gave a usable label"):
+        spending = learn_frugal(replace(VOTES, codes=codes), CODES, HOW).spending
+    assert spending.by_annotator["model-2"] == 0
+    assert 0 < spending.questions <= 1
+
+
+def test_a_cascade_asks_the_expensive_annotator_least_and_gives_the_same_labels() -> None:
+    cascade, plain = learned({"model-0": 10.0, "model-1": 1.0, "model-2": 1.0}), learned()
+    shares = cascade.spending.by_annotator
+    assert shares["model-0"] < shares["model-1"]
+    assert shares["model-0"] < plain.spending.by_annotator["model-0"]
+    asked = (simulate(NEW, one.strategy).votes for one in (cascade, plain))
+    early, late = (plain.model.judged(votes).best.tolist() for votes in asked)
+    assert early == late
+
+
+def test_an_unknown_name_with_a_price_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="nobody"):
+        learned({"nobody": 1.0})
+
+
+def test_the_order_of_annotators_and_relations_does_not_matter() -> None:
+    turned = replace(
+        VOTES,
+        codes=VOTES.codes[:, ::-1, ::-1],
+        annotators=VOTES.annotators[::-1],
+        relations=VOTES.relations[::-1],
+    )
+    before, after = learned(), learn_frugal(turned, CODES, HOW)
+    assert after.spending.by_annotator == pytest.approx(before.spending.by_annotator)
+    assert after.spending.by_relation == pytest.approx(before.spending.by_relation)
+
+
+def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:
+    frugal = learned()
+    assert frugal.trial is not None
+    assert len(frugal.trial.gold) == 100
+    full = fit_model(VOTES, CODES, HOW).trial
+    assert full is not None
+    assert np.mean(frugal.trial.judged.best == full.judged.best) >= 0.95  # labels of means over several splits
+    assert not np.array_equal(frugal.trial.scores, full.scores)
