@@ -25,7 +25,6 @@ from pcs_annotator.core.task import (
     refuse_line_breaks,
     usual_instruction,
 )
-from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.judging.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.combine import RelationOptions
@@ -342,13 +341,3 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
 def own_relations(settings: RelationSettings) -> dict[str, Relation]:
     """Return the relations that the user defines in `pcs.toml`, by name."""
     return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
-
-
-def with_papers_relations(config: Config) -> Config:
-    """Return the settings with the paper's relations, if none are named.
-
-    Without a rewriter, rules take their place; of pairs, the other order.
-    """
-    usual: tuple[str, ...] = DEFAULT if config.relations.rewriter else WITHOUT_REWRITER
-    usual = ("order",) if config.data.pair else usual
-    return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

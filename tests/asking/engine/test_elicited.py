@@ -202,7 +202,7 @@ def test_names_hold_the_elicitation_and_annotators_share_a_model() -> None:
     assert [annotator.name for annotator in annotators] == names
     assert [annotator.elicitation for annotator in annotators] == [None, "1s-top-3", "ling-1s"]
     assert models[0] is models[1]
-    assert models[3].name == "http://127.0.0.1:9/v1#a/b"
+    assert models[2].name == "http://127.0.0.1:9/v1#a/b"
 
 
 @pytest.mark.parametrize("name", ["embedded:smollm2/chat", "embedded:smollm2/plain/no-prior"])
