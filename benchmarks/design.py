@@ -15,7 +15,6 @@ from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
-from pcs_annotator.runs.expected_labels import Expected, expected_labels
 from scipy.stats import t as student
 
 from benchmarks.development_data import babe, load

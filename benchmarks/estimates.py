@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pcs_annotator.runs.expected_labels import expected_labels
 from scipy.special import expit, softmax
 from scipy.stats import t as student
 

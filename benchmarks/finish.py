@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from pcs_annotator.runs.expected_labels import expected_labels
 
 from benchmarks.development_data import DATA, babe, load
 from benchmarks.public_tasks import PANELS, panel_of, read_task
