@@ -400,7 +400,7 @@ def test_an_unusable_argument_is_named_when_fitting(argument: str, value: object
 def test_without_relations_the_questions_suit_the_models(tmp_path: Path) -> None:
     texts, gold = [f"Text number {row} is nice." for row in range(12)], ["good", "bad"] * 6
     with stub_process(Behaviour()) as stub:
-        settings = CollectSettings(environment={})
+        settings = CollectSettings(environment={}, answers="graded")
         classifier = PCSClassifier("Is it?", [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
         classifier.fit(texts, gold)
         assert classifier.weights_.relations == ("original", "order")
