@@ -28,8 +28,8 @@ from pcs_annotator.judging.label_shape import ONE
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import find_thresholds
 from pcs_annotator.judging.promise.whole_table import share_rows
-from pcs_annotator.runs.expected_labels import Expected, expected_labels
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import Expected, expected_labels
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence

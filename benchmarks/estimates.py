@@ -36,8 +36,8 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
 from pcs_annotator.judging.label_shape import ONE
-from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
 from pcs_annotator.studies.estimating.estimate import answer, shares, table_evidence
 from pcs_annotator.studies.estimating.evidence import LabelEvidence

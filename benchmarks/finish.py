@@ -25,8 +25,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promise.whole_table import share_rows
-from pcs_annotator.runs.expected_labels import expected_labels
 from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.sharing import expected_labels
 
 DELTA, OURS = 0.1, 0.05  # as pcs finish does, half of it: confidences are learned from the same gold rows
 HALVINGS, SCALE_ROWS = 20, 1500

@@ -22,9 +22,9 @@ from pcs_annotator import Item, Variant, Votes
 from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.arrays import Codes, Grades, Integers
 from pcs_annotator.core.review import SEQUENCE, Queue
-from pcs_annotator.runs.files.config import config_to_dict
-from pcs_annotator.runs.files.runs import RunFolder
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.tables import vote_files, write
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.version import __version__

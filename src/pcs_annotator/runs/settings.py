@@ -17,9 +17,18 @@ from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
-LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
-EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
-SPENDING = (*LIMITS, *EXECUTION)  # settings of a run that may be others for new texts
+# settings of a run that may be others for new texts
+SPENDING = [
+    "budget_usd",
+    "budget_per_day_usd",
+    "max_calls",
+    "max_tokens",
+    "prices",
+    "executor",
+    "workers",
+    "ray_address",
+    "max_per_second",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +223,7 @@ class LearnSettings(SettingsSection):
     promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
         "error-among-accepted", "--promise"
     )
-    gold_sample: Literal["unknown", "random", "chosen"] = setting("unknown", "--gold-sample")
+    gold_sample: GoldSample = setting("unknown", "--gold-sample")
     per_label: bool = setting(False, "--per-label")
     tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")
@@ -388,15 +397,15 @@ class SplittingSettings(TypedDict, total=False):
 def all_settings() -> Mapping[str, tuple[str, Setting]]:
     """Return option by option: its name in Python → its section, empty if it is not in `pcs.toml`, and the setting."""
     groups = [*sections().items(), ("", CommandSettings), ("", Saving)]
-    return {one.name: (name, one) for name, kind in groups for one in settings_in(kind) if one.option}
+    return {option.name: (name, option) for name, kind in groups for option in settings_in(kind) if option.option}
 
 
-def take(make: Callable[..., T], given: MutableMapping[str, Any]) -> T:
-    """Return `make` called with those of the values that are its parameters; they are taken out of `given`."""
-    taken = {name: given.pop(name) for name in signature(make).parameters if name in given}
+def take(make: Callable[..., T], values: MutableMapping[str, Any]) -> T:
+    """Return `make` called with those of the values that are its parameters; they are taken out of `values`."""
+    taken = {name: values.pop(name) for name in signature(make).parameters if name in values}
     return make(**{name: value for name, value in taken.items() if value is not None})
 
 
-def take_settings(given: MutableMapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that are settings of `pcs.toml`, by name; they are taken out of `given`."""
-    return {name: given.pop(name) for name, (section, _) in all_settings().items() if section and name in given}
+def take_settings(values: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that are settings of `pcs.toml`, by name; they are taken out of `values`."""
+    return {name: values.pop(name) for name, (section, _) in all_settings().items() if section and name in values}
