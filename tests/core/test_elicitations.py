@@ -16,7 +16,7 @@ from pcs_annotator.core.elicitations import (
     top_k_kind,
 )
 
-KINDS = st.sampled_from(["1s-top-1", "1s-top-2", "2s-top-12", "ling-1s", "p-true"])
+KINDS = st.sampled_from(["1s-top-1", "1s-top-2", "2s-top-12", "ling-1s"])
 
 
 @given(annotator=st.text(min_size=1), kind=KINDS)
@@ -26,7 +26,7 @@ def test_annotator_and_kind_are_read_back_from_the_name(annotator: str, kind: st
     assert (base_annotator(name), kind_of(name)) == (annotator, kind)
 
 
-@pytest.mark.parametrize("name", ["gemma", "google/gemma-2-9b", "a/1s-top-0", "a/3s-top-2", "/p-true", "p-true", ""])
+@pytest.mark.parametrize("name", ["gemma", "google/gemma-2-9b", "a/1s-top-0", "a/3s-top-2", "/ling-1s", "ling-1s", ""])
 def test_plain_annotator_has_no_kind_and_is_its_own_base(name: str) -> None:
     assert (base_annotator(name), kind_of(name)) == (name, "")
 
@@ -39,16 +39,15 @@ def test_unknown_kind_is_refused_with_the_known_ones(kind: str) -> None:
 
 def test_number_of_guesses_is_part_of_the_kind() -> None:
     assert [guesses_of(top_k_kind(steps, 3)) for steps in (1, 2)] == [3, 3]
-    assert [guesses_of(kind) for kind in ("ling-1s", "p-true", "")] == [1, 1, 1]
+    assert [guesses_of(kind) for kind in ("ling-1s", "")] == [1, 1]
 
 
 def test_answers_in_two_steps_take_two_calls() -> None:
-    assert {kind: calls_of(kind) for kind in ("", "1s-top-2", "2s-top-2", "ling-1s", "p-true")} == {
+    assert {kind: calls_of(kind) for kind in ("", "1s-top-2", "2s-top-2", "ling-1s")} == {
         "": 1,
         "1s-top-2": 1,
         "2s-top-2": 2,
         "ling-1s": 1,
-        "p-true": 2,
     }
 
 

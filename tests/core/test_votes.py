@@ -243,9 +243,9 @@ def test_votes_without_elicited_annotators_are_plain_as_they_are() -> None:
 
 
 def test_votes_of_elicited_annotators_alone_have_nothing_plain() -> None:
-    votes = replace(votes_of([[[0]]]), annotators=["m/p-true"])
+    votes = replace(votes_of([[[0]]]), annotators=["m/ling-1s"])
 
-    with pytest.raises(UnknownNameError, match="m/p-true"):
+    with pytest.raises(UnknownNameError, match="m/ling-1s"):
         votes.plain()
 
 

@@ -43,7 +43,7 @@ def votes_with_probabilities(draw: st.DrawFn) -> Votes:
     stated[codes == NOT_ASKED] = np.nan
     ids = [f"i{row}" for row in range(shape[0])]
     return Votes(
-        codes=codes, ids=ids, annotators=["m", "m/p-true"], relations=["original", "r"], labels=LABELS, stated=stated
+        codes=codes, ids=ids, annotators=["m", "m/ling-1s"], relations=["original", "r"], labels=LABELS, stated=stated
     )
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from inspect import getdoc
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pcs_annotator.base.errors import ConfigError
 
@@ -108,7 +108,7 @@ def settings_in(section: type) -> tuple[Setting, ...]:
         if "tables" in one.metadata:
             continue
         hint = hints[one.name]
-        optional = isinstance(hint, UnionType)
+        optional = get_origin(hint) in (Union, UnionType)
         kind = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
         default = one.default if one.default_factory is MISSING else one.default_factory()
         meaning = " ".join(meanings.get(one.name, "").split())

@@ -15,14 +15,13 @@ from pcs_annotator.base.registry import Registry
 elicitations: Registry[Any] = Registry(
     "elicitation",
     "pcs_annotator.elicitations",
-    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("p_true", "stated")],
+    ["pcs_annotator.asking.annotators.elicitations.stated"],
 )
 """Every kind, users' own included; `asking/annotators/elicitations/base.py` says what each must do."""
 
 LING_1S = "ling-1s"
-P_TRUE = "p-true"
 
-_BUILT_IN = frozenset({"", LING_1S, P_TRUE, "1s-top-k", "2s-top-k"})
+_BUILT_IN = frozenset({"", LING_1S, "1s-top-k", "2s-top-k"})
 _TOP_K = re.compile(r"([12])s-top-([1-9]\d{0,2})")
 
 PHRASES: Mapping[str, float] = MappingProxyType(
@@ -90,7 +89,7 @@ def base_annotator(name: str) -> str:
 def guesses_of(kind: str) -> int:
     """Return how many guesses an answer of that kind holds.
 
-    >>> guesses_of("1s-top-4"), guesses_of("p-true")
+    >>> guesses_of("1s-top-4"), guesses_of("ling-1s")
     (4, 1)
     """
     found = _TOP_K.fullmatch(kind)
@@ -105,11 +104,11 @@ def calls_of(kind: str) -> int:
     """
     if _is_own(kind):
         return int(getattr(elicitations.create(kind), "calls", 1))
-    return 2 if kind == P_TRUE or kind.startswith("2s-top-") else 1
+    return 2 if kind.startswith("2s-top-") else 1
 
 
 def _is_kind(kind: str) -> bool:
-    return kind in (LING_1S, P_TRUE) or _TOP_K.fullmatch(kind) is not None or _is_own(kind)
+    return kind == LING_1S or _TOP_K.fullmatch(kind) is not None or _is_own(kind)
 
 
 def _is_own(kind: str) -> bool:
@@ -119,6 +118,6 @@ def _is_own(kind: str) -> bool:
 def _checked(kind: str) -> str:
     if not _is_kind(kind):
         own = "".join(f", {name}" for name in elicitations.names() if name not in _BUILT_IN)
-        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}, {P_TRUE}{own}"
+        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}{own}"
         raise UnknownNameError(f"no elicitation is called {kind!r}; known: {known}")
     return kind

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.review import Draw, Queue, Reviewed
 from pcs_annotator.core.task import Task
@@ -16,15 +17,23 @@ from pcs_annotator.runs.settings import TaskSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewOptions:
-    """How to review."""
+    """How to review.
 
-    blind: bool | None = None  # whether rows are judged without seeing what models and others say; None: as a sample is
-    double: float = 0.0  # share of rows that a second reviewer sees too, without the first one's verdict
-    refit_every: int = 10  # verdicts between two fits in the background; 0 for no fits
-    lease_seconds: float = 300.0  # how long a shown row is kept for the person who sees it
-    # a Markdown file for the people who review; None for the task's instruction and meanings
-    guidelines: Path | None = None
-    seed: int | None = None  # makes draws repeatable, for tests; None for real randomness
+    Attributes:
+        blind: Hide what models and others say until your verdict, in every queue or in none; default: Random and Audit.
+        double: Share of rows that two people judge, each without seeing the other's verdict.
+        refit_every: Learn again in the background after K verdicts, 0 for never.
+        lease_seconds: How long a shown row is kept for the person who sees it.
+        guidelines: Markdown file shown beside every row; default: the task.
+        seed: Makes draws repeatable, for tests; None for real randomness.
+    """
+
+    blind: bool | None = setting(None, "--blind/--no-blind")
+    double: float = setting(0.0, "--double SHARE", least=0, most=1)
+    refit_every: int = setting(10, "--refit-every K", least=0)
+    lease_seconds: float = 300.0
+    guidelines: Path | None = setting(None, "--guidelines FILE")
+    seed: int | None = None
 
 
 class ShownVote(NamedTuple):

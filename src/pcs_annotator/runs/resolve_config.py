@@ -25,7 +25,6 @@ from pcs_annotator.core.task import (
     refuse_line_breaks,
     usual_instruction,
 )
-from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.judging.label_shape import check_kind
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.combine import RelationOptions
@@ -345,13 +344,3 @@ def own_relations(settings: RelationSettings) -> dict[str, Relation]:
         name: PromptedRelation(name, relation.prompt, relation.version, relation.expects)
         for name, relation in settings.own.items()
     }
-
-
-def with_papers_relations(config: Config) -> Config:
-    """Return the settings with the paper's relations, if none are named.
-
-    Without a rewriter, rules take their place; of pairs, the other order.
-    """
-    usual: tuple[str, ...] = DEFAULT if config.relations.rewriter else WITHOUT_REWRITER
-    usual = ("order",) if config.data.pair else usual
-    return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

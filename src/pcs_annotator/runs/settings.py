@@ -17,18 +17,9 @@ from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
-# settings of a run that may be others for new texts
-SPENDING = [
-    "budget_usd",
-    "budget_per_day_usd",
-    "max_calls",
-    "max_tokens",
-    "prices",
-    "executor",
-    "workers",
-    "ray_address",
-    "max_per_second",
-]
+LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens", "prices")
+EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
+SPENDING = (*LIMITS, *EXECUTION)  # settings of a run that may be others for new texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +214,7 @@ class LearnSettings(SettingsSection):
     promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
         "error-among-accepted", "--promise"
     )
-    gold_sample: GoldSample = setting("unknown", "--gold-sample")
+    gold_sample: Literal["unknown", "random", "chosen"] = setting("unknown", "--gold-sample")
     per_label: bool = setting(False, "--per-label")
     tolerance: float = setting(0.0, "--tolerance X", least=0.0)
     by: str = setting("", "--by COLUMN")

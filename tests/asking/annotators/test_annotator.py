@@ -7,11 +7,10 @@ import pytest
 
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators import grading
-from pcs_annotator.asking.annotators.annotator import ELICITED_TOKENS, USUAL_TOKENS, Question
+from pcs_annotator.asking.annotators.annotator import ELICITED_TOKENS, Question
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
-from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.base.errors import UnknownNameError
-from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, TokenPosition
+from pcs_annotator.core.chat import Finish, Reply, Request, TokenPosition
 from pcs_annotator.core.votes import Vote
 
 NEWS = Task("Is it true?", ["Fake", "Real"])
@@ -163,17 +162,7 @@ def test_unknown_elicitation_is_refused_with_the_known_ones() -> None:
 
 def test_stating_probabilities_allows_more_tokens_by_default() -> None:
     assert [Annotator("a", elicitation=kind).max_tokens for kind in ELICITED] == [ELICITED_TOKENS] * 3
-    assert Annotator("a", elicitation="p-true").max_tokens == USUAL_TOKENS < ELICITED_TOKENS
     assert Annotator("a", elicitation="1s-top-2", max_tokens=99).max_tokens == 99
-
-
-@pytest.mark.parametrize("model", PLAIN_ONES)
-@pytest.mark.parametrize("style", ["chat", "plain"])
-@pytest.mark.parametrize("text", ["A text.", LONG])
-def test_p_true_starts_with_exactly_the_question_for_a_label_alone(model: Model, style: PromptStyle, text: str) -> None:
-    plain, elicited = (Annotator("a", style=style, elicitation=kind) for kind in (None, "p-true"))
-
-    assert asked(elicited, text, model) == asked(plain, text, model)
 
 
 @pytest.mark.parametrize("kind", ELICITED)
@@ -183,16 +172,14 @@ def test_guesses_with_probabilities_are_not_constrained_to_the_labels(kind: str)
     assert request.constraint is None
 
 
-@pytest.mark.parametrize("kind", [*ELICITED, "p-true"])
+@pytest.mark.parametrize("kind", ELICITED)
 def test_style_applies_to_every_elicitation(kind: str) -> None:
     request = asked(Annotator("a", style="plain", elicitation=kind), "A text.", Model()).request
 
     assert [message.role for message in request.messages] == ["user"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "first", "most"), [("2s-top-2", "G1: Fake\nG2: Real", 256), ("p-true", "<label>Fake</label>", 64)]
-)
+@pytest.mark.parametrize(("kind", "first", "most"), [("2s-top-2", "G1: Fake\nG2: Real", 256)])
 @pytest.mark.parametrize("text", ["A text.", LONG])
 def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, first: str, most: int, text: str) -> None:
     annotator, model = Annotator("a", elicitation=kind), Model(context_tokens=900)
@@ -206,29 +193,6 @@ def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, fi
         assert sent + (one.request.max_tokens or 0) <= 900
     kept = following.request.max_tokens or 0
     assert kept == most if text == "A text." else 16 <= kept < most
-
-
-@pytest.mark.parametrize("most", [None, 4096])
-def test_answers_to_a_second_question_keep_their_limit(most: int | None) -> None:
-    annotator = Annotator("a", elicitation="p-true", max_tokens=most)
-    for model in (Model(), Model(context_tokens=10_000)):
-        question = asked(annotator, "A text.", model)
-        following = annotator.parse_reply(question, [Reply(text="Fake")], model)
-
-        assert isinstance(following, Question)
-        assert following.request.max_tokens == most
-
-
-def test_second_question_of_p_true_is_constrained_if_the_first_was() -> None:
-    annotator, model = Annotator("a", elicitation="p-true"), Model(can_constrain=True)
-    following = annotator.parse_reply(asked(annotator, "A text.", model), [Reply(text="Fake")], model)
-
-    assert isinstance(following, Question)
-    assert following.request.constraint == Constraint(choices=("A", "B"))
-    vote = annotator.parse_reply(following, [Reply(text="Fake"), Reply(text="B")], model)
-    assert isinstance(vote, Vote)
-    assert vote.label == "Fake"
-    assert vote.stated == pytest.approx((0.0, math.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +241,6 @@ def position(token: str, **shares: float) -> tuple[TokenPosition, ...]:
     [
         (Annotator("a"), Model(can_grade=True), 5),
         (Annotator("a", answers="graded"), Model(can_grade=True), 5),
-        (Annotator("a", elicitation="p-true"), Model(can_grade=True), 5),
         (Annotator("a", answers="hard"), Model(can_grade=True), 0),
         (Annotator("a", elicitation="1s-top-2"), Model(can_grade=True), 0),
         (Annotator("a", answers="graded"), Model(), 0),

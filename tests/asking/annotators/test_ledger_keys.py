@@ -19,24 +19,24 @@ from pcs_annotator.relations.phrases import all_phrases
 LABELS = ["left", "far-right", "çà"]
 TEXT = "First line.\n\nLabels:\n- left\n[text 0123456789ab] <label>left</label> \ud800"
 # Both parts of a conversation in two steps are read from this reply.
-REPLIES = {"p-true": "<label>left</label>", "2s-top-2": "G1: left\nG2: çà"}
+REPLIES = {"2s-top-2": "G1: left\nG2: çà"}
 
-KINDS = ("label", "1s-top-2", "2s-top-2", "ling-1s", "p-true")
+KINDS = ("label", "1s-top-2", "2s-top-2", "ling-1s")
 PINNED = {
-    "en": "428f153b 4528468c 8f4ddc72 6b152115 d66c0d83",
-    "de": "30e7280d 8b97f1cb 898494f4 22e489b0 fda50394",
-    "fr": "a3898094 b110541c da6590a7 7faacbf5 379baa61",
-    "es": "e9c0c8ae 4a186708 d267acc0 f104cea0 1076bc31",
-    "it": "aaa0537f 366048dd 618b0619 536698f5 f4483184",
-    "pt": "fe593995 71032182 4219ef9c bc79eb9d 964a2454",
-    "nl": "8be9495f 8e3408a9 26cd85bc 77897617 c6f11a30",
-    "pl": "4f514efa a1fed1af ca4420dd 19f3d99b b09898b7",
-    "ru": "fb0fce96 93f38032 89da344f 14a7b2fd e5c14764",
-    "tr": "ac5925c0 89cf0492 9ae27105 5e3b78d4 0d592436",
-    "zh": "b1925c82 fef96cb4 182df6b6 f8af584f 0f489983",
-    "ja": "abf930d9 da4fd71c b2f2d97c 1815275c be61d95c",
-    "ar": "ff474c00 ffabc1b9 d3c7e3fa b1584773 e9fb4d90",
-    "hi": "c43a1d50 c2a6407c fd2cc144 356e91ab 75104c9f",
+    "en": "428f153b 4528468c 8f4ddc72 6b152115",
+    "de": "30e7280d 8b97f1cb 898494f4 22e489b0",
+    "fr": "a3898094 b110541c da6590a7 7faacbf5",
+    "es": "e9c0c8ae 4a186708 d267acc0 f104cea0",
+    "it": "aaa0537f 366048dd 618b0619 536698f5",
+    "pt": "fe593995 71032182 4219ef9c bc79eb9d",
+    "nl": "8be9495f 8e3408a9 26cd85bc 77897617",
+    "pl": "4f514efa a1fed1af ca4420dd 19f3d99b",
+    "ru": "fb0fce96 93f38032 89da344f 14a7b2fd",
+    "tr": "ac5925c0 89cf0492 9ae27105 5e3b78d4",
+    "zh": "b1925c82 fef96cb4 182df6b6 f8af584f",
+    "ja": "abf930d9 da4fd71c b2f2d97c 1815275c",
+    "ar": "ff474c00 ffabc1b9 d3c7e3fa b1584773",
+    "hi": "c43a1d50 c2a6407c fd2cc144 356e91ab",
 }
 
 
@@ -55,7 +55,7 @@ def questions(language: str, kind: str) -> Iterator[Question]:
         assert all_phrases()[language].data in question.request.messages[0].content
         yield question
         if kind in REPLIES:
-            said = "left" if kind == "p-true" and constrains else REPLIES[kind]
+            said = REPLIES[kind]
             following = annotator.parse_reply(question, [Reply(text=said)], model)
             assert isinstance(following, Question)
             yield following

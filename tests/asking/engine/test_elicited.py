@@ -26,7 +26,7 @@ from tests.stub.answers import Answer, answer, chosen_label, labels_of
 from tests.stub.questions import Question
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
-KINDS = ["1s-top-2", "2s-top-2", "ling-1s", "p-true"]
+KINDS = ["1s-top-2", "2s-top-2", "ling-1s"]
 
 
 def some_items(count: int) -> list[Item]:
@@ -81,7 +81,6 @@ def stated_by(votes: Votes, annotator: int = 0) -> list[float | None]:
         ("1s-top-2", [0.8, None, 0.15], 1),
         ("2s-top-2", [0.7, None, 0.2], 2),
         ("ling-1s", [0.71, None, None], 1),
-        ("p-true", [1.0, None, None], 2),
     ],
 )
 def test_an_elicited_annotator_votes_for_its_guess_and_states_probabilities(
@@ -107,39 +106,15 @@ def test_among_elicited_annotators_a_plain_one_states_nothing(tmp_path: Path) ->
     assert stated_by(votes, 1) == [0.8, None, 0.15]
 
 
-@pytest.mark.parametrize("constrain", [True, False])
-@pytest.mark.parametrize("draws", [1, 3])
-def test_p_true_pays_only_for_the_question_that_the_plain_annotator_does_not_ask(
-    constrain: bool, draws: int, tmp_path: Path
-) -> None:
-    model = ScriptedModel(obliging)
-    plain, elicited = (Annotator(model, constrain=constrain, elicitation=kind) for kind in (None, "p-true"))
-    votes, settings = asked(
-        [plain, elicited], tmp_path / "l.db", rows=5, settings=CollectSettings(environment={}, draws=draws)
-    )
-    assert model.calls == settings.tally.calls == 5 * 2 * draws
-    assert settings.tally.questions == 5 * 3 * draws
-    assert settings.tally.from_ledger == 5 * draws
-    assert (votes.codes == 0).all()
-
-
-def test_an_elicited_annotator_added_later_uses_the_answers_in_the_ledger(tmp_path: Path) -> None:
-    model = ScriptedModel(obliging)
-    asked([model], tmp_path / "l.db", rows=4)
-    _, settings = asked([model, Annotator(model, elicitation="p-true")], tmp_path / "l.db", rows=4)
-    assert settings.tally.calls == 4
-    assert settings.tally.from_ledger == 8
-
-
 def test_a_second_run_calls_no_model_and_states_the_same(tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     annotators = [model, *(Annotator(model, elicitation=kind) for kind in KINDS)]
     first, _ = asked(annotators, tmp_path / "l.db", rows=7)
     paid = model.calls
     second, settings = asked(annotators, tmp_path / "l.db", rows=7)
-    assert paid == 7 * (1 + 1 + 2 + 1 + 1)
+    assert paid == 7 * (1 + 1 + 2 + 1)
     assert model.calls == paid
-    assert settings.tally.questions == settings.tally.from_ledger == 7 * (1 + 1 + 2 + 1 + 2)
+    assert settings.tally.questions == settings.tally.from_ledger == 7 * (1 + 1 + 2 + 1)
     np.testing.assert_array_equal(first.codes, second.codes)
     assert first.stated is not None
     np.testing.assert_array_equal(first.stated, second.stated)
@@ -160,7 +135,7 @@ def test_garbage_is_a_silence_that_states_nothing_and_is_not_asked_again(
     assert model.calls == 1
 
 
-@pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])
+@pytest.mark.parametrize("kind", ["2s-top-2"])
 def test_garbage_in_the_second_reply_is_a_silence_too(kind: str, tmp_path: Path) -> None:
     model = ScriptedModel(["G1: <label>positive</label>", "Who knows?"])
     votes, _ = asked([Annotator(model, elicitation=kind, constrain=False)], tmp_path / "l.db")
@@ -170,20 +145,20 @@ def test_garbage_in_the_second_reply_is_a_silence_too(kind: str, tmp_path: Path)
 
 
 def test_a_refused_second_question_is_a_silence(tmp_path: Path) -> None:
-    model = ScriptedModel(["<label>positive</label>", BadRequest("too odd")])
-    votes, settings = asked([Annotator(model, elicitation="p-true", constrain=False)], tmp_path / "l.db")
+    model = ScriptedModel(["G1: positive\nG2: negative", BadRequest("too odd")])
+    votes, settings = asked([Annotator(model, elicitation="2s-top-2")], tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
     assert settings.tally.unreadable["too odd"] == 1
 
 
 def test_a_filtered_second_reply_is_a_silence(tmp_path: Path) -> None:
-    model = ScriptedModel(["positive", Reply(text="A", finish="filter")])
-    votes, settings = asked([Annotator(model, elicitation="p-true")], tmp_path / "l.db")
+    model = ScriptedModel(["G1: positive\nG2: negative", Reply(text="P1: 1", finish="filter")])
+    votes, settings = asked([Annotator(model, elicitation="2s-top-2")], tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
     assert settings.tally.unreadable["filtered by the provider"] == 1
 
 
-@pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])
+@pytest.mark.parametrize("kind", ["2s-top-2"])
 def test_the_run_after_a_spent_budget_asks_only_what_is_missing(kind: str, tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     annotators = [Annotator(model, elicitation=kind)]
@@ -199,13 +174,13 @@ def test_the_run_after_a_spent_budget_asks_only_what_is_missing(kind: str, tmp_p
 
 
 def test_a_second_question_is_retried_like_any_other(tmp_path: Path) -> None:
-    model = ScriptedModel(["positive", ServerTrouble("down"), "(B)"])
+    model = ScriptedModel(["G1: positive\nG2: negative", ServerTrouble("down"), "P1: 0.75\nP2: 0.25"])
     settings = CollectSettings(environment={})
     settings = replace(settings, patience=replace(settings.patience, first_wait=0.001))
-    votes, _ = asked([Annotator(model, elicitation="p-true")], tmp_path / "l.db", settings=settings)
+    votes, _ = asked([Annotator(model, elicitation="2s-top-2")], tmp_path / "l.db", settings=settings)
     assert settings.tally.retries["ServerTrouble"] == 1
     assert votes.codes.ravel().tolist() == [0]
-    assert stated_by(votes) == [0.0, None, None]
+    assert stated_by(votes) == [0.75, None, 0.25]
 
 
 def test_a_growing_buffer_keeps_the_stated_probabilities() -> None:
@@ -221,13 +196,13 @@ def test_a_growing_buffer_keeps_the_stated_probabilities() -> None:
 
 
 def test_names_hold_the_elicitation_and_annotators_share_a_model() -> None:
-    names = ["scripted:hash", "scripted:hash/1s-top-3", "scripted:hash/p-true", "http://127.0.0.1:9/v1#a/b/ling-1s"]
+    names = ["scripted:hash", "scripted:hash/1s-top-3", "http://127.0.0.1:9/v1#a/b/ling-1s"]
     job = open_job(TASK, names, ["original"], CollectSettings(environment={}))
     annotators, models = zip(*job.annotators, strict=True)
     assert [annotator.name for annotator in annotators] == names
-    assert [annotator.elicitation for annotator in annotators] == [None, "1s-top-3", "p-true", "ling-1s"]
-    assert models[0] is models[1] is models[2]
-    assert models[3].name == "http://127.0.0.1:9/v1#a/b"
+    assert [annotator.elicitation for annotator in annotators] == [None, "1s-top-3", "ling-1s"]
+    assert models[0] is models[1]
+    assert models[2].name == "http://127.0.0.1:9/v1#a/b"
 
 
 @pytest.mark.parametrize("name", ["embedded:smollm2/chat", "embedded:smollm2/plain/no-prior"])
@@ -251,16 +226,16 @@ def test_over_real_http_calls_are_shared_and_a_second_run_makes_none(stub_that_s
                 return await collect(TASK, some_items(30), names, ledger=tmp_path / "l.db", settings=settings)
 
             first = await votes()
-            assert stub.stats().answered == 30 * (1 + 1 + 2 + 1 + 1)
+            assert stub.stats().answered == 30 * (1 + 1 + 2 + 1)
             second = await votes()
-            assert stub.stats().answered == 30 * (1 + 1 + 2 + 1 + 1)
+            assert stub.stats().answered == 30 * (1 + 1 + 2 + 1)
         assert first.stated is not None
         np.testing.assert_array_equal(first.stated, second.stated)
         # the stub's label depends on the model and the text, not on the elicitation
         assert (first.codes >= 0).all()
         assert (first.codes == first.codes[:, :1]).all()
         guess = np.take_along_axis(first.stated, first.codes[..., np.newaxis].astype(np.intp), axis=-1)
-        assert [float(value) for value in guess[0, 1:, 0, 0, 0]] == [0.8, 0.7, 0.71, 1.0]
+        assert [float(value) for value in guess[0, 1:, 0, 0, 0]] == [0.8, 0.7, 0.71]
 
     asyncio.run(run())
 

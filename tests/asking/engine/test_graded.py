@@ -154,16 +154,6 @@ def test_an_annotator_may_differ_from_the_run(tmp_path: Path) -> None:
     with_stub(Behaviour(), work)
 
 
-def test_p_true_shares_its_first_call_with_a_graded_annotator(tmp_path: Path) -> None:
-    model = ScriptedModel(lambda request: "(A) True" if "(A) True" in str(request) else "positive", can_grade=True)
-    panel = [Annotator(model), Annotator(model, elicitation="p-true")]
-    with pytest.warns(PcsWarning, match="gives no log-probabilities"):
-        votes = asyncio.run(collect(MOOD, items(4), panel, ledger=tmp_path / "l.db", settings=settings()))
-    assert model.calls == 2 * 4
-    assert votes.stated is not None
-    assert votes.stated[0, 1, 0, 0, 0] == 1.0
-
-
 @pytest.mark.parametrize("constrain", [False, True])
 def test_labels_are_asked_for_and_read(constrain: bool, tmp_path: Path) -> None:
     async def work(stub: Stub) -> None:

@@ -65,7 +65,7 @@ def test_longer_texts_cost_more_and_empty_ones_nothing() -> None:
     assert {model.purpose for model in empty.models} <= {"rewrite"}
 
 
-@pytest.mark.parametrize(("kind", "calls"), [("1s-top-2", 1), ("ling-1s", 1), ("2s-top-2", 2), ("p-true", 2)])
+@pytest.mark.parametrize(("kind", "calls"), [("1s-top-2", 1), ("ling-1s", 1), ("2s-top-2", 2)])
 def test_a_plan_counts_both_questions_of_a_two_step_elicitation(kind: str, calls: int) -> None:
     model = ScriptedModel([], name="scripted:cheap")
     job = Job(task=TASK, annotators=[(Annotator(model, elicitation=kind), model)], draws=3)
@@ -73,7 +73,7 @@ def test_a_plan_counts_both_questions_of_a_two_step_elicitation(kind: str, calls
     assert bill.calls == 2 * 3 * calls
 
 
-@pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])
+@pytest.mark.parametrize("kind", ["2s-top-2"])
 def test_the_planned_tokens_are_more_than_two_questions_take(kind: str) -> None:
     replies = ["G1: positive\nG2: negative", "P1: 0.7\nP2: 0.2"] if kind == "2s-top-2" else ["positive", "A"]
     model = ScriptedModel([], name="scripted:cheap")

@@ -228,7 +228,7 @@ BAD = {
     "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "an unknown method": ({}, ["--methods", "guessing"], "'guessing'.* zero-shot, majority"),
     "an unknown relation": ({}, ["--rewritten", "limerick"], "'limerick'.* original"),
-    "a method without its votes": ({}, ["--methods", "p-true"], "p-true"),
+    "a method without its votes": ({}, ["--methods", "ling-1s"], "ling-1s"),
     "a file for a folder": ({}, ["--out", "votes.csv", "--methods", "lr"], r"votes\.csv .*folder"),
 }
 

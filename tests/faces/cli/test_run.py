@@ -302,7 +302,7 @@ def test_prices_and_limits_come_from_the_command_line(data: str, capsys: pytest.
         assert main(arguments) == 2
         assert f"--price {url}=IN,OUT" in capsys.readouterr().err
         assert main([*arguments, "--price", f"{url}=1"]) == 2
-        assert "write MODEL=IN,OUT" in capsys.readouterr().err
+        assert "must be MODEL=IN,OUT" in capsys.readouterr().err
         assert main([*arguments, "--price", f"{url}=1,2", "--max-calls", "1", "--json"]) == 3
         assert stub.stats().requests == 1
         (bill,) = json.loads(capsys.readouterr().out)["bills"]

@@ -11,7 +11,8 @@ import aiohttp
 import pytest
 from starlette.exceptions import HTTPException
 
-from pcs_annotator.faces.serve.app import App, Limits
+from pcs_annotator.faces.serve import Limits
+from pcs_annotator.faces.serve.app import App
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labeller import LoadOptions

@@ -11,8 +11,8 @@ from mcp.shared.memory import create_connected_server_and_client_session
 from starlette.exceptions import HTTPException
 
 import pcs_annotator as pcs
-from pcs_annotator.faces.serve import bodies, openapi
-from pcs_annotator.faces.serve.app import App, Limits
+from pcs_annotator.faces.serve import Limits, bodies, openapi
+from pcs_annotator.faces.serve.app import App
 from pcs_annotator.faces.serve.mcp import tools_of
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects

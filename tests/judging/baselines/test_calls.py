@@ -10,10 +10,10 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Baseline, MajorityVote, SelfConsistency, baselines
-from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, p_true, two_steps
+from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
 from pcs_annotator.judging.evaluate.methods import ready
 
-KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
+KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
 
 
@@ -46,7 +46,6 @@ CALLS = [
     (one_step(2), 1),
     (two_steps(), 2),
     (linguistic(), 1),
-    (p_true(), 10),
     # original, two paraphrases and their rewriting, dummy
     (Spuq(), 6),
     # intra-sample uses all answers on the original

@@ -25,13 +25,12 @@ NAMES = (
     "ling-1s",
     "logprob",
     "majority-vote",
-    "p-true",
     "self-consistency",
     "spuq",
     "spuq-intra",
     "zero-shot",
 )
-KINDS = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
+KINDS = ("1s-top-2", "2s-top-2", "ling-1s")
 ANNOTATORS = ("a", "b", *(f"{base}/{kind}" for base in "ab" for kind in KINDS))
 RELATIONS = ("original", "paraphrase-1", "dummy-1")
 
@@ -210,7 +209,7 @@ def grade_rewrites_only(votes: Votes) -> Votes:
 
 
 PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq", "logprob")
-ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "p-true", "spuq-intra")
+ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "spuq-intra")
 LACKING = [
     *((name, drop_original, "unchanged text.*paraphrase-1, dummy-1.*'original'") for name in NAMES),
     *((name, drop_plain, "plain labels") for name in PLAIN),

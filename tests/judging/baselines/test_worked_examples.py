@@ -11,7 +11,7 @@ from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.judging.baselines.baseline import LogProb, MajorityVote, SelfConsistency, ZeroShot
-from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, p_true, two_steps
+from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")
@@ -103,15 +103,6 @@ def test_linguistic() -> None:
     votes = votes_on_one_text([[[2]]], annotators=("gemma/ling-1s",), stated=[[[[NAN, NAN, PHRASES["Likely"]]]]])
 
     assert row(linguistic().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
-
-
-def test_p_true() -> None:
-    # Four draws: positive, true → (0, 0, 1); positive, true → (0, 0, 1); positive, false → (½, ½, 0);
-    # neutral, true → (0, 1, 0). Their mean is (0.5/4, 1.5/4, 2/4).
-    stated = [[[[NAN, NAN, 1], [NAN, NAN, 1], [NAN, NAN, 0], [NAN, 1, NAN]]]]
-    votes = votes_on_one_text([[[2, 2, 2, 1]]], annotators=("gemma/p-true",), stated=stated)
-
-    assert row(p_true().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
 
 
 PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "system")

@@ -103,7 +103,7 @@ def test_the_first_relation_stands_for_a_missing_original() -> None:
 
 @pytest.mark.parametrize(("budget", "draws"), [(2, 1), (6.4, 3), (100, 5)])
 def test_self_consistency_spends_the_budget_as_far_as_draws_allow(budget: float, draws: int) -> None:
-    votes = panel(draws=5, names=("a", "b", "a/p-true"))
+    votes = panel(draws=5, names=("a", "b", "a/ling-1s"))
     found = self_consistency(votes, budget)
     assert (found.draws, found.annotators, found.relations) == (draws, ["a", "b"], ["original"])
     assert ready(found, votes).calls.total == 2 * draws

@@ -152,7 +152,7 @@ def test_baselines_that_are_not_recorded_get_a_row() -> None:
 def test_real_baselines_skip_what_was_not_asked() -> None:
     from pcs_annotator.judging.baselines import baselines
 
-    known = [baselines.create(name) for name in ("spuq", "majority-vote", "1s-top-k", "p-true")]
+    known = [baselines.create(name) for name in ("spuq", "majority-vote", "1s-top-k", "ling-1s")]
     votes, gold = panel(names=["a", "b"])
     codes = votes.codes.copy()
     codes[:, 1, 1:] = -2
@@ -161,7 +161,7 @@ def test_real_baselines_skip_what_was_not_asked() -> None:
     assert [row[2] for row in table.rows if row[1] == "a"] == ["PCS", "spuq", "2s-top-2", "ling-1s", "1s-top-k"]
     spuq_of_b = next(row for row in table.rows if row[1] == "b" and row[2] == "spuq")
     assert spuq_of_b[4] is None
-    assert noted(table, "p-true is not recorded")
+    assert noted(table, "ling-1s is not recorded")
     assert not noted(table, "majority-vote")
 
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import (
@@ -30,7 +29,7 @@ from pcs_annotator.core.chat import (
     identity_of,
     sendable,
 )
-from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
+from pcs_annotator.core.elicitations import base_annotator, elicited_name
 from pcs_annotator.core.task import BETWEEN, Task, is_empty
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.logprobs import part_of
@@ -61,7 +60,7 @@ class Annotator:
 
     Attributes:
         model: Anything that `resolve_model` accepts: `provider:model`, a URL, a chat model object, a function.
-        elicitation: How to ask for probabilities, such as `1s-top-2`, `2s-top-2`, `ling-1s` or `p-true`; None for a
+        elicitation: How to ask for probabilities, such as `1s-top-2`, `2s-top-2` or `ling-1s`; None for a
             label alone.
         name: The annotator's name in votes; by default the model's name. The elicitation is appended to it.
         version: Which version of the model this is: answers of other versions in the ledger are not used. For a
@@ -102,8 +101,7 @@ class Annotator:
         if self.elicitation is None:
             return
         object.__setattr__(self, "name", elicited_name(base_annotator(self.name), self.elicitation))
-        # P(True) starts with the question for a label alone, and shares that call with plain annotators
-        if self.max_tokens == USUAL_TOKENS and self.elicitation != P_TRUE:
+        if self.max_tokens == USUAL_TOKENS:
             object.__setattr__(self, "max_tokens", ELICITED_TOKENS)
 
     def identity(self, model: ChatModel) -> str:
@@ -125,7 +123,7 @@ class Annotator:
                 return Vote(label=None, reason="not a pair of texts", asked=False)
             shown = [one._replace(text=task.shown_pair(one.text), label=task.meant(one.label)) for one in task.examples]
             task = replace(task, examples=shown)
-        plain = self.elicitation in (None, P_TRUE)
+        plain = self.elicitation is None
         if task.together is not None:
             joint = self._answers_several(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
@@ -164,7 +162,7 @@ class Annotator:
             return _vote(last, question)
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
-        talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
+        talk = _conversation(self.elicitation, self.style)
         found = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
         if isinstance(found, Stated):
             return Vote(label=found.guess, cut=cut, stated=found.over(task.labels))
@@ -184,7 +182,7 @@ class Annotator:
             # lists of labels have no grades, and models in this process grade only choices
             own = getattr(model, "in_process", False)
             listed = [part.labels for part in task.together.parts if not (part.many or own)]
-        graded = self.elicitation in (None, P_TRUE) and self.answers != "hard" and model.can_grade
+        graded = self.elicitation is None and self.answers != "hard" and model.can_grade
         if not (graded and listed) or task.among or task.number:
             return 0
         return max(_FEWEST_ALTERNATIVES, *(len(labels) + _OTHER_SPELLINGS for labels in listed))
@@ -195,11 +193,10 @@ class Annotator:
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
             return build_messages(task, text, style=self.style, answer=answer)
-        return _conversation(self.elicitation, self.style, answer).first(task, text)
+        return _conversation(self.elicitation, self.style).first(task, text)
 
     def _fixed_part(self, task: Task, answer: AnswerFormat) -> str:
-        # P(True) must cut a text where the plain question does, so that the two are the same call
-        if self.elicitation in (None, P_TRUE):
+        if self.elicitation is None:
             return task_prompt(task, answer)
         return "\n".join(message.content for message in self._messages(task, "", answer))
 
@@ -263,9 +260,7 @@ def _complete_text(reply: Reply) -> str:
 
 
 @lru_cache(maxsize=64)
-def _conversation(kind: str, style: PromptStyle, answer: AnswerFormat) -> Elicitation:
-    if kind == P_TRUE:
-        return PTrue(style=style, answer=answer)
+def _conversation(kind: str, style: PromptStyle) -> Elicitation:
     made: Any = elicitation_of(kind)
     return replace(made, style=style)
 

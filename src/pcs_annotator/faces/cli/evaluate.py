@@ -1,9 +1,8 @@
-"""`pcs evaluate` and `pcs compare`: methods on the same votes and splits, and runs or their parts on the same rows."""
+"""`pcs evaluate`: methods on the same votes and splits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import join
 from typing import Any
 
 import click
@@ -15,37 +14,21 @@ from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import SHOWN, number, percent, signed
 from pcs_annotator.showing.report.page import INTERVAL
-from pcs_annotator.studies.compare import page
-from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
-from pcs_annotator.studies.compare.page import verdict
 from pcs_annotator.tables.formats import Reading
-from pcs_annotator.tables.write import PAGES, OutputPolicy
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import evaluate
 
 METHODS_SHOWN = 5
 
 
-def _number(name: str, help: str, least: int, most: int, default: int | None) -> Callable[[options.F], options.F]:
-    """Return an option whose value is a whole number."""
-    kind = click.IntRange(least, most)
-    return click.option(name, default=default, show_default=default is not None, type=kind, metavar="N", help=help)
-
-
-splitting_options = options.with_options(
-    _number("--folds", "Folds per split.", 2, 100, 5),
-    _number("--repeats", "Random splits to average over; default: as many as a fit makes, up to 3.", 1, 100, None),
-    _number("--resamples", "Bootstrap resamples for each interval and test.", 20, 100_000, 2000),
-    click.option(
-        "--rewritten",
-        multiple=True,
-        metavar="RELATION",
-        help="Relation rewritten by a model, at one call per text; not needed for run folders; repeatable.",
-    ),
+REWRITTEN = click.option(
+    "--rewritten",
+    multiple=True,
+    metavar="RELATION",
+    help="Relation rewritten by a model, at one call per text; not needed for run folders; repeatable.",
 )
-"""Adds the options for splits and for counting calls."""
 
 
 @click.command("evaluate", cls=options.ManyOptions)
@@ -58,10 +41,10 @@ splitting_options = options.with_options(
     help="How PCS learns; the other methods are tested against it. Of a run, as --folds and --seed: its own.",
 )
 @options.list_option("--methods", "Methods, the first tested against the others; default: all.")
-@splitting_options
+@options.options_in(evaluate.Splitting)
+@REWRITTEN
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
 @options.reading_options
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
 @options.KEEP_EARLIER
 @click.option(
@@ -76,7 +59,7 @@ splitting_options = options.with_options(
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
 @options.printing
-def evaluate_command(*, source: Path, by: str, alt_test: bool, epsilon: float, **given: Any) -> None:
+def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **given: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
@@ -280,58 +263,3 @@ def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iter
     yield from (replace(table, rows=table.rows[:known]) for table in compared)
     title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])
-
-
-EXAMPLES_PRINTED = 5
-LONGEST_TEXT = 160
-
-
-@click.command("compare")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@click.option("-o", "--out", type=options.PATH, help="HTML file to write.")
-@options.KEEP_EARLIER
-@options.printing
-def compare_command(*, first: str, second: str, out: Path | None, replace: bool) -> None:
-    """Which is better, A or B? Compare them on the rows that they have in common; no model is called.
-
-    A and B are run folders, or parts of the votes in one: RUN:model=NAME, RUN:relations=original,order or
-    RUN:optimiser=NAME, also several of these. B may leave out the folder if it is that of A, as in :model=NAME.
-
-    It says where labels differ, whether one is more accurate (paired tests on rows that the fits did not see), what
-    each costs, and which settings differ.
-    """
-    policy = OutputPolicy(replace=replace)
-    if out is not None:
-        policy.check(out, PAGES)
-    with options.gathered_warnings() as notes:
-        found = evaluate.compare(first, second)
-    if out is not None:
-        policy.write_page(out, page.render(found))
-    next_step = join(["pcs", "compare", first, second, *(["--details"] if out else ["-o", "compare.html"])])
-    options.show(
-        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": out},
-        lambda: [
-            *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", found.sides, strict=True)),
-            b.Bullets(verdict(found), "spoken"),
-            *learned_view.notes_shown([*found.notes, *notes]),
-            b.Answer([*([("report", str(out))] if out else []), ("next", b.strong(next_step))]),
-        ],
-        details=lambda: comparison_details(found),
-    )
-
-
-def comparison_details(found: Comparison) -> Iterator[b.Block]:
-    """Yield the figures of both, and the first rows on which they differ."""
-    yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
-    if found.examples:
-        yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
-    for one in found.examples[:EXAMPLES_PRINTED]:
-        item = found.a.result.dataset.items[one.rows[0]]
-        said = [
-            f"{name}: {outcome.label or 'no label'}{'' if outcome.confidence is None else f' {outcome.confidence:.2f}'}"
-            for name, outcome in zip("AB", one.outcomes, strict=True)
-        ]
-        gold = "" if one.gold is None else f"; gold: {one.gold}"
-        yield f"  {item.id}  {clipped(' '.join(item.text.split()), LONGEST_TEXT)}"
-        yield b.note(f"    {', '.join(said)}{gold}")

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
-from pcs_annotator.faces.cli import evaluate, options
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.verbs import experiment
@@ -15,7 +16,7 @@ from pcs_annotator.verbs.evaluate import Splitting
 PAPERS_OPTIMISER = "lr"
 
 
-@click.command("experiment", cls=options.ManyOptions)
+@click.command("experiment")
 @click.argument("name", type=click.Choice(experiment.NAMES))
 @click.argument("sources", nargs=-1, required=True)
 @click.option("-o", "--out", type=options.PATH, required=True, help="Folder for tables and plots.")
@@ -24,8 +25,8 @@ PAPERS_OPTIMISER = "lr"
 @click.option(
     "--model", "models", multiple=True, metavar="NAME", help="Recorded model to use; default: all; repeatable."
 )
-@evaluate.splitting_options
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
+@options.options_in(Splitting)
+@REWRITTEN
 @options.printing
 def command(*, name: str, sources: tuple[str, ...], **given: Any) -> None:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, or all.

@@ -25,31 +25,15 @@ from pcs_annotator.studies.estimating import gold
     show_default=True,
     help="All rows alike; equally many per machine label or group; or doubtful rows more often.",
 )
-@click.option("--by", default="", metavar="COLUMN", help="Column of groups, to draw from or to compare.")
-@click.option("--of", default="", metavar="LABEL", help="Label, or several joined by +; default: the first.")
-@click.option("--goal", type=click.Choice(gold.GOALS), help="What the rows are for; default: all goals, in a table.")
-@click.option("--width", type=options.SHARE, metavar="X", help="Share: an interval of ± X, such as .03; default .05.")
-@click.option(
-    "--difference", type=options.SHARE, metavar="X", help="Difference between groups of --by, or slope; default .1."
-)
-@click.option(
-    "--power", type=options.SHARE, metavar="X", help="How probable it is to find that difference; default .8."
-)
-@click.option(
-    "--max-error", type=options.SHARE, metavar="X", help="Promise and finish: labels that may be wrong; default .05."
-)
-@click.option("--certainty", type=options.SHARE, metavar="X", help="How sure that must be; default .9.")
-@click.option(
-    "--accuracy", type=options.SHARE, metavar="X", help="Right labels, assumed without 20 gold rows; default .8."
-)
+@options.options_in(gold.GoldGoal)
 @options.JSON
-def command(*, folder: Path, rows: int | None, draw: Any, by: str, **wish: Any) -> None:
+def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish: Any) -> None:
     """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
 
     The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
     """
     if rows is not None:
-        written, place = gold.draw_gold(folder, rows, draw, by)
+        written, place = gold.draw_gold(folder, rows, draw, by or "")
         known = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
         wrote = f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
         lines = [*([known] if written < rows else []), *([wrote] if written else [])]

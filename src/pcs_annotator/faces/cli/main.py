@@ -56,10 +56,6 @@ PURPOSES: dict[str, dict[str, str]] = {
     },
 }
 VERBS = {verb: about for verbs in PURPOSES.values() for verb, about in verbs.items()}
-MODULES = {
-    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-}
-"""Modules with several commands; each of the others has one."""
 
 
 class LazyGroup(click.Group):
@@ -73,8 +69,7 @@ class LazyGroup(click.Group):
         """Return the command of a verb, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"pcs_annotator.faces.cli.{MODULES.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, f"{cmd_name}_command" if cmd_name in MODULES else "command")
+        command: click.Command = import_module(f"pcs_annotator.faces.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

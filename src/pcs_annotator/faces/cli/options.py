@@ -4,6 +4,7 @@ The options for settings are made from the table in `runs/settings.py`.
 """
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 import click
 
 from pcs_annotator.base.errors import ConfigError, PcsWarning
-from pcs_annotator.base.fields import Setting
+from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
@@ -69,48 +70,66 @@ def ledger_address(_context: click.Context, _parameter: click.Parameter, given: 
     return given if given is None or on_server(given) else Path(given)
 
 
-def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, Any]:
-    """Return MODEL=IN,OUT as model → two numbers."""
-    found = {}
-    for text in given:
-        name, _, numbers = text.rpartition("=")
-        try:
-            price_in, price_out = numbers.split(",")
-            found[name] = float(price_in), float(price_out)
-        except ValueError:
-            how = "write MODEL=IN,OUT, in US dollars per million tokens, such as openai:gpt-4o-mini=0.15,0.6"
-            raise ConfigError(f"--price {text!r}: {how}") from None
-    return found
-
-
 def setting_option(name: str) -> Callable[[F], F]:
     """Return the option of a setting; where `pcs.toml` has it too, it is None if it is not given."""
-    section, one = all_settings()[name]
-    option, _, metavar = one.option.partition(" ")
-    kind = get_origin(one.kind) or one.kind
+    section, setting = all_settings()[name]
     if name == "labels":
-        return labels_options(f"{one.help} Separated by commas.")
+        return labels_options(f"{setting.help} Separated by commas.")
+    return _option(setting, None if section else setting.default)
+
+
+def options_in(table: type, *names: str) -> Callable[[F], F]:
+    """Return a decorator that adds the options of a dataclass, or of some of its fields; None if they are not given."""
+    return with_options(*(_option(each, None) for each in settings_in(table) if each.name in (names or [each.name])))
+
+
+def _option(setting: Setting, default: Any) -> Callable[[F], F]:
+    if not setting.option:
+        return lambda function: function
+    option, _, metavar = setting.option.partition(" ")
+    kind = get_origin(setting.kind) or setting.kind
     if metavar == "A,B":
-        return list_option(option, f"{one.help} Separated by commas.")
-    if kind in (tuple, Mapping):
-        callback = _prices if kind is Mapping else None
+        return list_option(option, f"{setting.help} Separated by commas.")
+    if kind in (tuple, Sequence, Mapping):
+        callback = partial(_numbers, setting) if kind is Mapping else None
         return click.option(
-            option, name, multiple=True, callback=callback, metavar=metavar, help=f"{one.help} Repeatable."
+            option, setting.name, multiple=True, callback=callback, metavar=metavar, help=f"{setting.help} Repeatable."
         )
-    how: dict[str, Any] = {"help": one.off or one.help, "default": None if section else one.default}
-    if kind is bool:
-        return click.option(option, name, is_flag=True, flag_value=not one.default, **how)
-    return click.option(option, name, metavar=metavar or None, type=_click_type(one), **how)
+    how: dict[str, Any] = {"help": setting.off or setting.help, "default": default}
+    if kind is bool and "/" not in option:
+        return click.option(option, setting.name, is_flag=True, flag_value=not setting.default, **how)
+    return click.option(option, setting.name, metavar=metavar or None, type=_click_type(setting), **how)
 
 
-def _click_type(one: Setting) -> Any:
-    if get_origin(one.kind) is Literal:
-        return click.Choice(get_args(one.kind))
-    low, high = (end if end is not None else other for end, other in ((one.least, one.above), (one.most, one.below)))
+def _numbers(
+    setting: Setting, _context: click.Context, _parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, Any] | None:
+    """Return NAME=NUMBER or NAME=NUMBER,NUMBER as name → number or two numbers; None if there are none."""
+    option, _, metavar = setting.option.partition(" ")
+    numbers: dict[str, Any] = {}
+    for value in values:
+        name, _, listed = value.rpartition("=")
+        try:
+            first, *others = map(float, listed.split(","))
+        except ValueError:
+            others = [first := math.nan] * 2
+        if math.isnan(first) or len(others) != metavar.count(","):
+            raise ConfigError(f"{option} {value}: must be {metavar}; {setting.meaning}")
+        numbers[name] = (first, *others) if others else first
+    return numbers or None
+
+
+def _click_type(setting: Setting) -> Any:
+    if get_origin(setting.kind) is Literal:
+        return click.Choice([*filter(None, get_args(setting.kind))])
+    if setting.kind is Path:
+        return PATH
+    least, most = setting.least, setting.most
+    low, high = setting.above if least is None else least, setting.below if most is None else most
     if low is None and high is None:
-        return one.kind
-    bounded: Any = click.IntRange if one.kind is int else click.FloatRange
-    return bounded(low, high, min_open=one.above is not None, max_open=one.below is not None)
+        return setting.kind
+    bounded: Any = click.IntRange if setting.kind is int else click.FloatRange
+    return bounded(low, high, min_open=setting.above is not None, max_open=setting.below is not None)
 
 
 PURPOSES = {

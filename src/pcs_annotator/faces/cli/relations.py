@@ -9,7 +9,7 @@ import click
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.evaluate import splitting_options
+from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
@@ -57,8 +57,8 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
     "--optimiser", default="", metavar="NAME", help="How to learn; default: naive-bayes, scaling for graded votes."
 )
 @click.option("--hard", is_flag=True, help="Use labels only, as if no model gave log-probabilities.")
-@splitting_options
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
+@options.options_in(evaluate.Splitting)
+@REWRITTEN
 @options.reading_options
 @options.DETAILS
 @options.JSON

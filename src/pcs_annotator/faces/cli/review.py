@@ -30,28 +30,7 @@ LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth 
 @options.listening_options
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
-@click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
-@click.option(
-    "--blind/--no-blind",
-    default=None,
-    help="Hide what models and others say until your verdict, in every queue or in none; default: Random and Audit.",
-)
-@click.option(
-    "--double",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="Share of rows that two people judge, each without seeing the other's verdict.",
-)
-@click.option(
-    "--refit-every",
-    default=10,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="K",
-    help="Learn again in the background after K verdicts; 0 for never.",
-)
+@options.options_in(ReviewOptions)
 @click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
 def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **given: Any) -> None:
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""

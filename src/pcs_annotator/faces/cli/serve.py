@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.serve import Limits
 from pcs_annotator.faces.web import need_web
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labeller import LoadOptions
@@ -20,26 +21,7 @@ DEFAULT_PORT = 8080
 @click.argument("folder", metavar="RUN", type=options.PATH)
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
 @options.listening_options
-@click.option(
-    "--max-queue", type=click.IntRange(1), default=1024, show_default=True, metavar="N", help="Most texts at a time."
-)
-@click.option(
-    "--max-text",
-    type=click.IntRange(1),
-    default=100_000,
-    show_default=True,
-    metavar="N",
-    help="Most characters of a text.",
-)
-@click.option(
-    "--timeout",
-    "seconds",
-    type=click.FloatRange(1),
-    default=120.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Longest time for a request; answers that come later are kept for the next one.",
-)
+@options.options_in(Limits)
 @click.option(
     "--concurrency", "in_flight", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."
 )
@@ -65,7 +47,7 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given
     what is in progress and stops.
     """
     need_web("pcs serve")
-    from pcs_annotator.faces.serve.app import Limits, serve_run
+    from pcs_annotator.faces.serve.app import serve_run
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.service import Service
 

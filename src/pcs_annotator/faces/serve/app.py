@@ -5,7 +5,7 @@ import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.faces.serve import bodies, openapi
+from pcs_annotator.faces.serve import Limits, bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import AUDITED, MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
@@ -31,15 +31,6 @@ from pcs_annotator.runs.watch import Watch
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
 NO_OUTCOME = Outcome(id="", label=None, scores={}, confidence=None, decision="review", reason="")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a service takes on."""
-
-    max_queue: int = 1024  # how many texts may be in progress and waiting
-    seconds: float = 120.0  # how long a request may take
-    max_text: int = 100_000  # characters of a text
 
 
 class Json(Response):

@@ -1,4 +1,4 @@
-"""Baselines that ask more: for stated probabilities (Ling 1S, P(True), 1S and 2S top-k), or again (SPUQ).
+"""Baselines that ask more: for stated probabilities (Ling 1S, 1S and 2S top-k), or again (SPUQ).
 
 SPUQ asks about slightly perturbed inputs: Gao et al. 2024, *SPUQ: Perturbation-Based Uncertainty Quantification for
 Large Language Models*, EACL 2024, arXiv:2403.02509. With the original input x_0 and its output y_0, perturbed inputs
@@ -20,7 +20,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
+from pcs_annotator.core.elicitations import LING_1S, guesses_of, kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
@@ -101,17 +101,6 @@ def linguistic() -> StatedBaseline:
     probabilities are `pcs_annotator.core.elicitations.PHRASES`.
     """
     return StatedBaseline(name=LING_1S)
-
-
-@baseline("p-true")
-def p_true() -> StatedBaseline:
-    """Return P(True): the model proposes a label, then says whether it is right.
-
-    Kadavath et al. 2022, *Language Models (Mostly) Know What They Know*, arXiv:2207.05221. The paper reads the
-    probability of the token for *True*. Most APIs hide tokens, so here it is the share of draws that say *True*: a
-    draw gives the proposed label 1 when the model says *True*, else the other labels share the 1 evenly.
-    """
-    return StatedBaseline(name=P_TRUE, draws=None)
 
 
 @baseline("1s-top-k")

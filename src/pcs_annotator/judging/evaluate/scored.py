@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from pcs_annotator.base.errors import GoldError, UndefinedMetric
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
@@ -64,12 +65,19 @@ def _libraries(_scipy_is_loaded: bool) -> ThreadpoolController:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitting:
-    """How gold rows are split and resampled."""
+    """How gold rows are split and resampled.
 
-    folds: int = 5  # number of folds in every split
-    repeats: int | None = None  # number of random splits; None for as many as a fit makes, see `Splits.turns`
-    seed: int = 0  # seed of the first split and of the resamples; later splits use the following numbers
-    resamples: int = 2000  # number of bootstrap resamples of the rows
+    Attributes:
+        folds: Folds per split.
+        repeats: Random splits to average over; default: as many as a fit makes, up to 3.
+        resamples: Bootstrap resamples for each interval and test.
+        seed: Random seed for splits and resamples; later splits use the following numbers.
+    """
+
+    folds: int = setting(5, "--folds N", least=2, most=100)
+    repeats: int | None = setting(None, "--repeats N", least=1, most=100)
+    resamples: int = setting(2000, "--resamples N", least=20, most=100_000)
+    seed: int = setting(0, "--seed N")
 
     def seeds(self, rows: int) -> tuple[int, ...]:
         """Return the seed of every split of so many rows."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.task import MANY_LABELS
@@ -25,24 +26,39 @@ ADJUSTED = {"holm": "p (Holm)", "bh": "p (BH)", "none": "p"}  # how p-values are
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateQuestion:
-    """What to estimate."""
+    """What to estimate.
 
-    of: Sequence[str] = ()  # labels whose share is wanted, each one label or several joined by `+`; all labels if empty
-    values: Mapping[str, float] | None = None  # label → number, for the mean of a numeric code instead of shares
-    # a column of groups, or two, whose combinations are the groups; empty for all rows together
-    by: str | Sequence[str] = ()
-    every: str = ""  # with a column of dates among them: `year`, `month` or `day`
-    formula: str = ""  # a regression such as `hateful ~ party + log(followers)`; empty for shares
-    link: str = ""  # `linear`, `logistic` or `multinomial`; empty for what suits the outcome
-    cluster: str = ""  # a column; rows with the same text there may have errors in common
-    probability: str = ""  # a column with the probability that a row was drawn for a gold label
-    weight: str = ""  # a column of survey weights: how much each row counts
-    label: str = ""  # of a table: the column of machine labels
-    gold: str = ""  # of a table: the column of gold labels, empty in most rows
-    confidence: str = ""  # of a table: a column of numbers that are higher where the machine is surer
-    # whether the rows are a random sample of something larger; otherwise, shares are those of these rows
-    larger: bool = False
-    p_adjust: str = "holm"  # how p-values are adjusted for the number of tests: `holm`, `bh` or `none`
+    Attributes:
+        label: Of a table: column of machine labels, from anywhere.
+        gold: Of a table: column of true labels, in some of its rows.
+        confidence: Of a table: column of numbers that are higher where the machine is surer.
+        of: Label, or several joined by +, such as a+b; default: all labels, each alone.
+        by: Each group of this column, and differences; two columns: combinations.
+        every: With --by and a column of dates: the period.
+        values: Mean of these numbers instead of shares, such as positive=1; one per label.
+        formula: Regression: "hateful ~ party + log(followers)".
+        link: linear, logistic or multinomial; default: by outcome.
+        cluster: Rows with the same value in this column have errors in common.
+        probability: Column that says how probable it was that a row got gold.
+        weight: Column of survey weights: how much each row counts.
+        p_adjust: How p-values are adjusted for all tests of a table.
+        larger: Generalise to the population that these rows were sampled from.
+    """
+
+    label: str = setting("", "--label COLUMN")
+    gold: str = setting("", "--gold COLUMN")
+    confidence: str = setting("", "--confidence COLUMN")
+    of: Sequence[str] = setting((), "--of LABEL")
+    by: Sequence[str] | str = setting((), "--by COLUMN")
+    every: str = setting("", "--every [year|month|day]")
+    values: Mapping[str, float] | None = setting(None, "--values LABEL=NUMBER")
+    formula: str = setting("", "--formula TEXT")
+    link: str = setting("", "--link NAME")
+    cluster: str = setting("", "--cluster COLUMN")
+    probability: str = setting("", "--probability COLUMN")
+    weight: str = setting("", "--weight COLUMN")
+    p_adjust: str = setting("holm", "--p-adjust [holm|bh|none]")
+    larger: bool = setting(False, "--larger")
 
     def __post_init__(self) -> None:
         """Take a single label as a list of it."""

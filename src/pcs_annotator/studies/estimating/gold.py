@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
@@ -36,19 +37,30 @@ MARGIN = 1.3  # more rows than are needed on average, so that the goal is reache
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldGoal:
-    """What gold rows are for."""
+    """What gold rows are for.
 
-    goal: Aim | None = None  # None for all of them
-    of: str = ""  # the label, or labels joined by `+`, whose share is wanted; the first label if empty
-    width: float = 0.05  # half the width of its 95 % interval, such as .03 for ±3 percentage points
-    by: str = ""  # a column of groups
-    # the smallest difference that must be found: between the two largest groups of `by`, or in a regression for one
-    # standard deviation of what explains it
-    difference: float = 0.1
-    power: float = 0.8  # how probable it should be that such a difference is found
-    max_error: float = 0.05  # the share of labels that may be wrong: of accepted ones, or in the finished table
-    certainty: float = 0.9  # how sure that must be
-    accuracy: float = 0.8  # the share of right labels that is assumed without a pilot
+    Attributes:
+        goal: What the rows are for; default: all goals, in a table.
+        of: Label, or several joined by +; default: the first.
+        width: Share: an interval of ± X, such as .03.
+        by: Column of groups, to draw from or to compare.
+        difference: Smallest difference to be found: between the two largest groups of --by, or in a regression for one
+            standard deviation of what explains it.
+        power: How probable it is to find that difference.
+        max_error: Promise and finish: labels that may be wrong, of the accepted ones or in the finished table.
+        certainty: How sure that must be.
+        accuracy: Right labels, assumed without 20 gold rows.
+    """
+
+    goal: Aim | None = setting(None, "--goal")
+    of: str = setting("", "--of LABEL")
+    width: float = setting(0.05, "--width X", above=0, below=1)
+    by: str = setting("", "--by COLUMN")
+    difference: float = setting(0.1, "--difference X", above=0, below=1)
+    power: float = setting(0.8, "--power X", above=0, below=1)
+    max_error: float = setting(0.05, "--max-error X", above=0, below=1)
+    certainty: float = setting(0.9, "--certainty X", above=0, below=1)
+    accuracy: float = setting(0.8, "--accuracy X", above=0, below=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

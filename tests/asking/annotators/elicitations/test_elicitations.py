@@ -8,15 +8,14 @@ import pytest
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.elicitations.stated import Linguistic, OneStepTopK, TwoStepTopK
-from pcs_annotator.asking.annotators.prompt import MARKER, build_messages
+from pcs_annotator.asking.annotators.prompt import MARKER
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.elicitations import PHRASES, elicitations
 
 TASK = Task("Is the headline fake?", labels=["Fake", "Real"], meanings={"Fake": "made up"})
 TEXT = "The moon is made of cheese.\n\nSays who?"
-KINDS = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
+KINDS = ("1s-top-2", "2s-top-2", "ling-1s")
 
 
 def prompt_of(chosen: Elicitation) -> str:
@@ -24,7 +23,7 @@ def prompt_of(chosen: Elicitation) -> str:
 
 
 def test_the_four_are_registered() -> None:
-    assert elicitations.names() == ["1s-top-k", "2s-top-k", "ling-1s", "p-true"]
+    assert elicitations.names() == ["1s-top-k", "2s-top-k", "ling-1s"]
     assert [elicitation_of(kind).name for kind in KINDS] == list(KINDS)
     assert elicitation_of("2s-top-k") == TwoStepTopK(k=2)
     with pytest.raises(UnknownNameError, match=r"telepathy.*1s-top-k"):
@@ -50,7 +49,7 @@ def test_before_any_reply_the_next_question_is_the_first(kind: str) -> None:
     assert chosen.next(TASK, TEXT, []) == chosen.first(TASK, TEXT)
 
 
-@pytest.mark.parametrize("made", [OneStepTopK, TwoStepTopK, Linguistic, PTrue])
+@pytest.mark.parametrize("made", [OneStepTopK, TwoStepTopK, Linguistic])
 def test_plain_style_is_one_message_with_the_same_words(made: type[OneStepTopK]) -> None:
     (message,) = made(style="plain").first(TASK, TEXT)
 
@@ -94,32 +93,6 @@ def test_two_steps_ask_for_the_probabilities_of_the_guesses() -> None:
 
 def test_two_steps_end_without_a_guess() -> None:
     assert TwoStepTopK().next(TASK, TEXT, ["Who knows?"]) == "no label in reply"
-
-
-def test_p_true_starts_with_the_question_of_the_plain_annotator() -> None:
-    assert PTrue().first(TASK, TEXT) == build_messages(TASK, TEXT)
-    assert PTrue(answer="bare", style="plain").first(TASK, TEXT) == build_messages(
-        TASK, TEXT, answer="bare", style="plain"
-    )
-
-
-def test_p_true_asks_whether_the_proposed_label_is_right() -> None:
-    question = PTrue().next(TASK, TEXT, ["<label>fake</label>"])
-
-    assert isinstance(question, tuple)
-    assert question[2].content == "<label>Fake</label>"
-    assert "The proposed label is: Fake" in question[3].content
-    assert "(A) True\n(B) False" in question[3].content
-    bare = PTrue(answer="bare").next(TASK, TEXT, ["fake"])
-    assert isinstance(bare, tuple)
-    assert bare[2].content == "Fake"
-
-
-def test_p_true_states_1_or_0() -> None:
-    assert PTrue().next(TASK, TEXT, ["Fake", "(A) True"]) == Stated({"Fake": 1.0})
-    assert PTrue().next(TASK, TEXT, ["Fake", "B"]) == Stated({"Fake": 0.0})
-    assert PTrue().next(TASK, TEXT, ["Fake", "Hm."]) == "neither true nor false in reply"
-    assert PTrue().next(TASK, TEXT, ["Hm."]) == "no label in reply"
 
 
 def test_stated_probabilities_never_add_up_to_more_than_1() -> None:

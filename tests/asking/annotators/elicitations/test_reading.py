@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators.elicitations.base import Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.p_true import read_verdict
 from pcs_annotator.asking.annotators.elicitations.stated import (
     read_guesses,
     read_phrase,
@@ -167,25 +166,6 @@ def test_a_reply_without_a_phrase_or_a_label_is_a_silence_with_its_reason(reply:
     assert read_phrase(reply, NEWS) == reason
 
 
-@pytest.mark.parametrize(
-    "reply", ["A", "a", "(A)", "A)", "A. True", "(A) True", "True.", "**A**", "Yes", "It is true."]
-)
-def test_true_is_read(reply: str) -> None:
-    assert read_verdict(reply) is True
-
-
-@pytest.mark.parametrize(
-    "reply", ["B", "(B)", "B) False", "false", "No.", "The answer is (B) False because 1 is not 2."]
-)
-def test_false_is_read(reply: str) -> None:
-    assert read_verdict(reply) is False
-
-
-@pytest.mark.parametrize("reply", ["(A) False", "(A) True (B) False", "(A) or (B)", "", "It is not true", "C", "maybe"])
-def test_an_unclear_verdict_is_a_silence(reply: str) -> None:
-    assert isinstance(read_verdict(reply), str)
-
-
 PIECES = st.sampled_from(
     [
         *"<>/{}[]\"'\\:,.-_*|%= \n\t\x00\ud800\u202eé0189٣",
@@ -212,7 +192,7 @@ LABELS = st.one_of(
 )
 
 
-@pytest.mark.parametrize("kind", ["1s-top-2", "2s-top-3", "ling-1s", "p-true"])
+@pytest.mark.parametrize("kind", ["1s-top-2", "2s-top-3", "ling-1s"])
 @given(replies=st.lists(REPLIES, max_size=2), labels=LABELS, text=REPLIES)
 def test_no_text_makes_reading_raise(kind: str, replies: list[str], labels: list[str], text: str) -> None:
     outcome = elicitation_of(kind).next(Task("Decide.", labels=labels), text, replies)
