@@ -13,7 +13,6 @@ import sys
 from collections import Counter
 
 import numpy as np
-from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 
 from benchmarks.development_data import DATA
 from pcs_annotator import Votes
@@ -22,6 +21,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.runs.recent_texts import RecentTexts
 
 ROWS, GOLD, TEXTS, FOREIGN, AT_ONCE = 600, 200, 2_000, 200, 50
 SKILLS = np.array([0.9, 0.85, 0.8])

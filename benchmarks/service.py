@@ -21,8 +21,8 @@ from statistics import median
 from typing import NamedTuple
 
 import aiohttp
-from pcs_annotator.runs.labelling.labeller import FittedRun
 
+from pcs_annotator.runs.labeller import FittedRun
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.label import label

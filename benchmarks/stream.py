@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from pcs_annotator.runs.labelling.recent_texts import RecentTexts
 
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes
@@ -29,6 +28,7 @@ from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.audit import audit_in_order
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.runs.recent_texts import RecentTexts
 
 ROWS, GOLD, TEXTS, SHIFT = 1_000, 300, 20_000, 10_000
 EASY, HARD = 0.08, 0.30

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pcs_annotator.runs.result_columns import labelled_table
 
 from pcs_annotator import PcsWarning, RunResult, Votes, Weights
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.columns import labelled_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.chunks import Columns, IdCheck, TableStream, open_stream

@@ -48,11 +48,6 @@ def dice(text: str) -> str:
     return "<label>sport</label>" if len(text) % 3 else "<label>politics</label>"
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def classifier(*annotators: object, task: Task | str = TASK, **settings: Any) -> PCSClassifier:
     return PCSClassifier(
         task, annotators or (Reader(), dice), **{"relations": ("original",), "optimiser": "uniform", **settings}

@@ -97,11 +97,6 @@ def _texts(rows: Any) -> list[str]:
     return [" ".join(f"{value:.6g}" for value in row) for row in rows]
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("check", WITHOUT_NUMBERS, ids=lambda check: check.__name__)
 def test_the_classifier_passes_the_check(check: Callable[..., None]) -> None:
     check("PCSClassifier", PCSClassifier(TASK, ["scripted:hash"], relations=("original",)))

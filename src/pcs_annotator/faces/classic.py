@@ -108,7 +108,7 @@ class PCS:
         self._learned: LearnedTask | None = None
 
     def __repr__(self) -> str:
-        names = [one.name for one in name_annotators(self.annotators)]
+        names = [annotator.name for annotator in name_annotators(self.annotators)]
         fitted = "not fitted" if self._learned is None else "fitted"
         return f"{type(self).__name__}({self.dataset_path!r}, annotators={names}, {fitted})"
 
@@ -177,14 +177,14 @@ class PCS:
         """Async version of `annotate_many`."""
         if isinstance(texts, str):
             raise ConfigError("annotate_many takes a list of texts: use annotate for a single text")
-        given = list(texts)
-        for number, text in enumerate(given, 1):
+        listed = list(texts)
+        for number, text in enumerate(listed, 1):
             if not isinstance(text, str):
                 raise ConfigError(f"text {number} is a {type(text).__name__}: for several texts use annotate_many")
         if self._learned is None:
             await self.afit()
-        known = self._known()
-        return await classic.score_texts(self._panel(known.task), given, known.weights)
+        learned = self._known()
+        return await classic.score_texts(self._panel(learned.task), listed, learned.weights)
 
     def _known(self) -> LearnedTask:
         if self._learned is None:
@@ -202,8 +202,8 @@ class PCS:
             settings = replace(settings, budget=replace(settings.budget, usd=self.budget_usd))
         environment = classic.with_keys(settings.environment, self._keys)
         settings = replace(settings, rewriter=self.textmutator or settings.rewriter, environment=environment)
-        place = ledger if isinstance(ledger, str) else Path(ledger)
-        return Panel(task=task, annotators=self.annotators, relations=relations, ledger=place, settings=settings)
+        address = ledger if isinstance(ledger, str) else Path(ledger)
+        return Panel(task=task, annotators=self.annotators, relations=relations, ledger=address, settings=settings)
 
     async def _learn(self) -> LearnedTask:
         if not isinstance(self.prompt, str) or not self.prompt.strip():

@@ -124,14 +124,19 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         `parameters` are arguments of the constructor that take the place of the run's, such as `optimiser`.
         """
         if parts := variables_in(RunFolder(Path(folder))):
-            one = str(next(iter(parts.values())))
-            raise ConfigError(f"{folder} is a codebook: use load_run, or from_run({one!r}) for one variable")
+            example = str(next(iter(parts.values())))
+            raise ConfigError(f"{folder} is a codebook: use load_run, or from_run({example!r}) for one variable")
         recorded = Run.open(Path(folder))
         config, learn = recorded.config, recorded.config.learn
-        given = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
-        given |= {"optimiser": learn.optimiser, "max_error": learn.max_error, "seed": learn.seed, "text": learn.text}
-        given |= {"ledger": ledger_of(recorded.folder, config), "settings": collect_settings_of(config, None)}
-        return cls(**{"task": task_of(config), **given, **parameters})
+        arguments = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
+        arguments |= {
+            "optimiser": learn.optimiser,
+            "max_error": learn.max_error,
+            "seed": learn.seed,
+            "text": learn.text,
+        }
+        arguments |= {"ledger": ledger_of(recorded.folder, config), "settings": collect_settings_of(config, None)}
+        return cls(**{"task": task_of(config), **arguments, **parameters})
 
     def fit(self, X: object, y: object = None) -> Self:
         """Ask about the texts that have a label, and learn the weights.
@@ -158,12 +163,12 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _read(self, texts: Sequence[str], y: object) -> tuple["Classes", Task, list[str | None], list[int]]:
         """Return classes, task, the gold label of every text, and the texts to ask about."""
-        given = gold_of(y, len(texts))
+        values = gold_of(y, len(texts))
         if not isinstance(self.task, Task | str):
             raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
-        classes = classes_of(self.task, given)
+        classes = classes_of(self.task, values)
         task = self.task if isinstance(self.task, Task) else Task(self.task, classes.labels)
-        gold = [classes.name_of(value) for value in given]
+        gold = [classes.name_of(value) for value in values]
         rows = [row for row, label in enumerate(gold) if label is not None or not needs_gold(self.optimiser)]
         if not rows:
             raise GoldError(
@@ -187,7 +192,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 f"returns {self.fallback_!s}, the most common gold label; label() returns None for such texts"
             )
         by_name = dict(zip(self.labels_, self.classes_, strict=True))
-        chosen = [self.fallback_ if one.label is None else by_name[one.label] for one in outcomes]
+        chosen = [self.fallback_ if judged.label is None else by_name[judged.label] for judged in outcomes]
         return np.array(chosen, dtype=self.classes_.dtype)
 
     def predict_proba(self, X: object) -> Floats:
@@ -213,17 +218,19 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_is_fitted(self)
         texts, several = texts_of(X), self.outputs_
         parts = (
-            [(self, y)] if several is None else [(several.fitted[at], one) for at, one in several.columns(y).items()]
+            [(self, y)]
+            if several is None
+            else [(several.fitted[at], output) for at, output in several.columns(y).items()]
         )
         gold = [gold_of(column, len(texts)) for _, column in parts]
         rows = [row for row, values in enumerate(zip(*gold, strict=True)) if None not in values]
         if not rows:
             raise GoldError("y has no labels, so there is no accuracy: give texts with labels")
         right = np.ones(len(rows), dtype=np.bool_)
-        for (one, _), given in zip(parts, gold, strict=True):
-            classes = Classes(dict(zip(one.classes_.tolist(), one.labels_, strict=True)))
-            found = zip(rows, one.predict([texts[row] for row in rows]).tolist(), strict=True)
-            right &= [classes.name_of(given[row]) == classes.name_of(value) for row, value in found]
+        for (output, _), labels in zip(parts, gold, strict=True):
+            classes = Classes(dict(zip(output.classes_.tolist(), output.labels_, strict=True)))
+            predicted = zip(rows, output.predict([texts[row] for row in rows]).tolist(), strict=True)
+            right &= [classes.name_of(labels[row]) == classes.name_of(value) for row, value in predicted]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
         return float(np.average(right, weights=weights))
 
@@ -268,16 +275,16 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return support.panel()
 
 
-def _listed(given: object, name: str) -> list[Any]:
+def _listed(values: object, name: str) -> list[Any]:
     """Return the argument as a list; a single value is an error."""
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise ConfigError(f"{name} is the single value {given!r:.60}: give a list, even for one")
-    return list(given)
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ConfigError(f"{name} is the single value {values!r:.60}: give a list, even for one")
+    return list(values)
 
 
-def texts_of(given: object) -> list[str]:
+def texts_of(X: object) -> list[str]:
     """Return the texts of X: a list, an array, a column, or a table with a single column."""
-    values = values_of(given, "X")
+    values = values_of(X, "X")
     if not values:
         raise InputError("X is empty, with 0 sample(s): give at least one text")
     for row, value in enumerate(values, 1):
@@ -288,11 +295,11 @@ def texts_of(given: object) -> list[str]:
     return [str(value) for value in values]  # numpy has its own str type
 
 
-def gold_of(given: object, rows: int) -> list[Value | None]:
+def gold_of(y: object, rows: int) -> list[Value | None]:
     """Return the labels of y, None where there is none; anything that is not a label is an error with its row."""
-    if given is None:
+    if y is None:
         raise InputError("requires y to be passed, but the target y is None: give one label per text, '' if unknown")
-    values = [_plain(value, row) for row, value in enumerate(values_of(given, "y"), 1)]
+    values = [_plain(value, row) for row, value in enumerate(values_of(y, "y"), 1)]
     if len(values) != rows:
         raise InputError(f"X has {rows} texts and y {len(values)} labels: give one label per text, '' if unknown")
     return values
@@ -373,15 +380,15 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
     if not named and not placed:
         raise _no_such_number(labels, gold)
     if not named:
-        meaning = ", ".join(f"{place} is {label!r}" for place, label in places.items())
+        meaning = ", ".join(f"{position} is {label!r}" for position, label in places.items())
         message = f"the numbers in y are read as positions among the sorted labels: {meaning}"
         warn_user(message)
     return Classes(dict(sorted((names if named else places).items())))
 
 
 def _no_such_number(labels: Sequence[str], gold: Sequence[int | None]) -> LabelError:
-    known = {None, *_by_name(labels)}
-    row, value = next((row, value) for row, value in enumerate(gold, 1) if value not in known)
+    spelt = {None, *_by_name(labels)}
+    row, value = next((row, value) for row, value in enumerate(gold, 1) if value not in spelt)
     return LabelError(
         f"{unknown_label(str(value), labels, f'y, row {row}')}; numbers made from labels by scikit-learn, as in "
         "cross_val_predict with probabilities, work only if every label of the task occurs in y"

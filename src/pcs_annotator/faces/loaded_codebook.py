@@ -34,7 +34,7 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
 
     def __init__(self, book: CodebookFolder, options: LoadOptions) -> None:
         self.folder, self.variables = book.path, book.variables
-        self.runs = book.each(lambda place: LoadedRun(place, options))
+        self.runs = book.each(lambda path: LoadedRun(path, options))
         self._first = next(iter(self.runs.values()))
         self._sets: dict[str, WholeSets] = {}
 
@@ -43,8 +43,8 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
 
     def close(self) -> None:
         """Close models and ledger; the next text opens them again."""
-        for one in self.runs.values():
-            one.close()
+        for run in self.runs.values():
+            run.close()
 
     def label(self, texts: object, ids: object = None) -> dict[str, Outcomes]:
         """Return the outcomes of one or several texts for every run, by its name in `runs`; else as for a single run.
@@ -52,7 +52,7 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
         Runs label one after the other: the first pays for the calls that all of them share.
         """
         items = self._first._items(texts, ids)
-        return {name: one._label_items(items) for name, one in self.runs.items()}
+        return {name: run._label_items(items) for name, run in self.runs.items()}
 
     async def alabel(self, texts: object, ids: object = None) -> dict[str, Outcomes]:
         """Async version of `label`."""
@@ -84,16 +84,16 @@ class LoadedCodebook(AbstractContextManager["LoadedCodebook"]):
 
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds: those of a text that has everything a run may say."""
-        found = {}
-        for name, one in self.runs.items():
-            details = {column: EXAMPLES[column] for column in one._new_columns().names if column in EXAMPLES}
-            found[name] = [replace(EXAMPLE, details=details)]
-        sets = whole_sets(self.variables, found, self._learned)
-        return pa.table({**labels_of(self.variables, found, sets), ERROR: pa.array([""])}).schema
+        examples = {}
+        for name, run in self.runs.items():
+            details = {column: EXAMPLES[column] for column in run._new_columns().names if column in EXAMPLES}
+            examples[name] = [replace(EXAMPLE, details=details)]
+        sets = whole_sets(self.variables, examples, self._learned)
+        return pa.table({**labels_of(self.variables, examples, sets), ERROR: pa.array([""])}).schema
 
     def _learned(self, parts: Sequence[str]) -> WholeSets:
         """Return what was learned about all labels of a variable together; it is read once."""
         if parts[0] not in self._sets:
             fitted = [self.runs[part]._opened().fitted for part in parts]
-            self._sets[parts[0]] = sets_in_force([one.folder for one in fitted], [one.frugal for one in fitted])
+            self._sets[parts[0]] = sets_in_force([run.folder for run in fitted], [run.frugal for run in fitted])
         return self._sets[parts[0]]

@@ -143,15 +143,15 @@ class LoadedRun(Frame):
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        found = self._label_items(self._items(texts, ids))
-        return found[0] if isinstance(texts, str) else found
+        outcomes = self._label_items(self._items(texts, ids))
+        return outcomes[0] if isinstance(texts, str) else outcomes
 
     def _label_items(self, items: Sequence[Item], groups: Sequence[str] = ()) -> Outcomes:
         """Return the outcomes of texts, which may be of groups that the promise is made for."""
-        found: list[Outcome] = []
-        for part, own in zip_longest(_parts(items), _parts(groups), fillvalue=()):
-            found += _outcomes(self._opened().label(part, own), part)
-        return Outcomes(found)
+        outcomes: list[Outcome] = []
+        for part, part_groups in zip_longest(_parts(items), _parts(groups), fillvalue=()):
+            outcomes += _outcomes(self._opened().label(part, part_groups), part)
+        return Outcomes(outcomes)
 
     @overload
     async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
@@ -159,15 +159,15 @@ class LoadedRun(Frame):
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
     async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        found: list[Outcome] = []
+        outcomes: list[Outcome] = []
         for part in _parts(self._items(texts, ids)):
             engine = await self._aopened()
-            found += _outcomes(await engine.alabel(part), part)
-        return found[0] if isinstance(texts, str) else Outcomes(found)
+            outcomes += _outcomes(await engine.alabel(part), part)
+        return outcomes[0] if isinstance(texts, str) else Outcomes(outcomes)
 
     def _items(self, texts: object, ids: object = None) -> Sequence[Item]:
-        given = [texts] if isinstance(texts, str) else texts
-        return _named(items_of(given, self._text_column), ids)
+        values = [texts] if isinstance(texts, str) else texts
+        return _named(items_of(values, self._text_column), ids)
 
     @cached_property
     def _text_column(self) -> str | None:
@@ -198,8 +198,8 @@ class LoadedRun(Frame):
 
     def _rows(self, table: object, text_column: str | None) -> tuple[pa.Table, list[_Text]]:
         """Return a table that `label_table` takes, and its texts."""
-        place = place_or_table(table)
-        rows = place if isinstance(place, pa.Table) else as_arrow(place)
+        source = place_or_table(table)
+        rows = source if isinstance(source, pa.Table) else as_arrow(source)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self._text_column)).text
         column = rows[used] if used in rows.column_names else pa.chunked_array([texts_in(rows, str(used))])
         return rows, _texts_of(used or "", column)
@@ -225,8 +225,8 @@ class LoadedRun(Frame):
         ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
         details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         listed = bool(sets) and kind not in ("scale", "number")
-        known = result_schema(self.labels, probable=probable, sets=listed, details=details)
-        return known.append(pa.field(ERROR, pa.string()))
+        columns = result_schema(self.labels, probable=probable, sets=listed, details=details)
+        return columns.append(pa.field(ERROR, pa.string()))
 
     def _fitted(self) -> Mapping[str, Any]:
         return read_json(RunFolder(self.folder).model, REFIT)
@@ -239,7 +239,7 @@ class LoadedRun(Frame):
         columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
         if answered.votes is not None and answered.judged is not None:
             columns |= result_columns(answered.model, answered.votes, answered.judged)
-        return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
+        return pa.table([columns.get(column.name, pa.nulls(len(why), column.type)) for column in schema], schema=schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -263,8 +263,8 @@ _OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}
 
 def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
     """Return the same loaded run for the same folder and options: engines unpickle it for every batch."""
-    own = options.own  # functions cannot always be pickled
-    key = pickle.dumps((folder, replace(options, own=OwnObjects()), [*own.models], [*own.relations]))
+    objects = options.own  # functions cannot always be pickled
+    key = pickle.dumps((folder, replace(options, own=OwnObjects()), [*objects.models], [*objects.relations]))
     return _OF_THIS_PROCESS.setdefault(key, LoadedRun(folder, options))
 
 

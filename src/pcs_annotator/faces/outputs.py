@@ -30,12 +30,12 @@ class Outputs:
         self._variables = isinstance(task, Mapping)
         tasks = task if isinstance(task, Mapping) else {LABELS: task}
         settings: dict[str, Any] = {}
-        for name, one in tasks.items():
-            if problem := variable_problem(name, getattr(one, "labels", ())):
+        for name, output in tasks.items():
+            if problem := variable_problem(name, getattr(output, "labels", ())):
                 raise ConfigError(f"task: {name!r} {problem}")
-            known = {key: getattr(one, key) for key in ("instruction", "labels", "meanings", "wordings")}
-            known["examples"] = tuple(example._asdict() for example in one.examples)
-            settings[name] = TaskSettings(**known, kind="one" if self._variables else "many")
+            values = {key: getattr(output, key) for key in ("instruction", "labels", "meanings", "wordings")}
+            values["examples"] = tuple(example._asdict() for example in output.examples)
+            settings[name] = TaskSettings(**values, kind="one" if self._variables else "many")
         self.names = [*tasks] if isinstance(task, Mapping) else list(task.labels)
         configs = configs_of(Config(variables=settings), Path())
         self.fitted = {part: classifier(task_of(config)) for part, config in configs.items()}
@@ -43,50 +43,50 @@ class Outputs:
     def fit(self, texts: Sequence[str], y: Any) -> Self:
         """Learn from the columns of y; each of them is checked before any model is asked."""
         columns = self.columns(y)
-        for name, one in self.fitted.items():
+        for name, classifier in self.fitted.items():
             try:
-                one._read(texts, columns[name])
+                classifier._read(texts, columns[name])
             except UserError as error:
                 raise type(error)(f"{name}: {error}") from error
-        for name, one in self.fitted.items():
-            one.fit(texts, columns[name])
+        for name, classifier in self.fitted.items():
+            classifier.fit(texts, columns[name])
         return self
 
     def columns(self, y: Any) -> dict[str, list[Any]]:
         """Return name → gold of every output: columns in the order of the task, or those of a table by their names."""
         titles = [*map(str, getattr(y, "columns", ()))]
-        given = np.array(getattr(y, "toarray", lambda: y)(), dtype=object)
-        if given.ndim != 2 or given.shape[1] != len(self.names):
-            raise InputError(f"y has the shape {given.shape}: give a column for each of {', '.join(self.names)}")
+        matrix = np.array(getattr(y, "toarray", lambda: y)(), dtype=object)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
+            raise InputError(f"y has the shape {matrix.shape}: give a column for each of {', '.join(self.names)}")
         named = {*titles} == {*self.names}
-        cells = [given[:, titles.index(name) if named else at].tolist() for at, name in enumerate(self.names)]
+        cells = [matrix[:, titles.index(name) if named else at].tolist() for at, name in enumerate(self.names)]
         if not self._variables:
-            cells = [[_applies(one, row) for row, one in enumerate(column, 1)] for column in cells]
+            cells = [[_applies(cell, row) for row, cell in enumerate(column, 1)] for column in cells]
         return dict(zip(self.fitted, cells, strict=True))
 
     @property
     def classes(self) -> Any:
         """The labels that may apply; or the classes of every variable."""
-        return [one.classes_ for one in self.fitted.values()] if self._variables else np.array(self.names)
+        return [classifier.classes_ for classifier in self.fitted.values()] if self._variables else np.array(self.names)
 
     def predict(self, X: object) -> Array:
         """Return an array `[text, output]`: 1 for a label that applies and 0 for others, or the class of a variable."""
-        found = [one.predict(X) for one in self.fitted.values()]
+        columns = [output.predict(X) for output in self.fitted.values()]
         if not self._variables:
-            return np.asarray(np.column_stack(found) == YES, dtype=np.intp)
-        mixed = len({one.dtype.kind for one in found}) > 1
-        return np.column_stack([one.astype(object) for one in found] if mixed else found)
+            return np.asarray(np.column_stack(columns) == YES, dtype=np.intp)
+        mixed = len({output.dtype.kind for output in columns}) > 1
+        return np.column_stack([output.astype(object) for output in columns] if mixed else columns)
 
     def predict_proba(self, X: object) -> Any:
         """Return an array `[text, label]`; or of variables, an array `[text, class]` each."""
-        found = {name: one.predict_proba(X) for name, one in self.fitted.items()}
+        shares = {name: part.predict_proba(X) for name, part in self.fitted.items()}
         if self._variables:
-            return [*found.values()]
-        return np.column_stack([found[name][:, one.labels_.index(YES)] for name, one in self.fitted.items()])
+            return [*shares.values()]
+        return np.column_stack([shares[name][:, part.labels_.index(YES)] for name, part in self.fitted.items()])
 
     def label(self, X: object) -> Any:
         """Return name → outcomes of every output."""
-        return {name: one.label(X) for name, one in self.fitted.items()}
+        return {name: classifier.label(X) for name, classifier in self.fitted.items()}
 
 
 def _applies(value: Any, row: int) -> str | None:

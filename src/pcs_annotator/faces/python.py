@@ -41,8 +41,8 @@ T = TypeVar("T")
 def _async_twin(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Return the function to be awaited: it works in a thread, and cancelling it does what Ctrl-C does."""
 
-    async def twin(*given: P.args, **named: P.kwargs) -> T:
-        return await run_in_thread(partial(function, *given, **named))
+    async def twin(*arguments: P.args, **named: P.kwargs) -> T:
+        return await run_in_thread(partial(function, *arguments, **named))
 
     wraps(function)(twin)
     twin.__name__ = twin.__qualname__ = f"a{function.__name__}"
@@ -54,8 +54,8 @@ def _documented(settings: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator that adds what each setting means to a docstring."""
 
     def documented(function: Callable[P, T]) -> Callable[P, T]:
-        known = kinds.all_settings()
-        lines = (f"    `{name}`: {known[name][1].help}" for name in get_type_hints(settings))
+        table = kinds.all_settings()
+        lines = (f"    `{name}`: {table[name][1].help}" for name in get_type_hints(settings))
         function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Settings:", *lines])
         return function
 
@@ -98,21 +98,21 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
     environment: Mapping[str, str] | None,
     settings: kinds.RunSettings,
 ) -> RunRequest:
-    own, given = _named(settings)
-    place = place_or_table(data)
-    folder = default_folder(place) if out is None else Path(out)
-    learn, named = running.learn_defaults(folder), kinds.take_settings(given)
+    objects, values = _named(settings)
+    source = place_or_table(data)
+    folder = default_folder(source) if out is None else Path(out)
+    learn, named = running.learn_defaults(folder), kinds.take_settings(values)
     asked = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
     if named.get("max_error", 0) is None:  # a promise is not wanted; other settings are not given if they are None
         asked = replace(asked, learn=replace(asked.learn, max_error=None))
     return RunRequest(
-        data=place,
+        data=source,
         folder=folder,
-        config=replace(asked, ask=replace(asked.ask, objects=tuple(own.models))),
+        config=replace(asked, ask=replace(asked.ask, objects=tuple(objects.models))),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
-        own=own,
-        **given,
+        own=objects,
+        **values,
     )
 
 
@@ -160,21 +160,24 @@ def label(
         settings: Options of `pcs label`; see `LabelSettings`. `models` and `relations` are the functions and objects
             that the run was given as such, if any, because its folder knows only their names.
     """
-    place = place_or_table(data)
-    given = _checked(settings, kinds.LabelSettings)
-    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), kinds.take(kinds.Saving, given)
+    source = place_or_table(data)
+    values = _checked(settings, kinds.LabelSettings)
+    objects, saving = (
+        OwnObjects.of(values.pop("models", ()), values.pop("relations", ())),
+        kinds.take(kinds.Saving, values),
+    )
     request = RunRequest(
-        data=place,
+        data=source,
         folder=Path(folder),
-        config=settings_of(kinds.take_settings(given)),
+        config=settings_of(kinds.take_settings(values)),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
-        own=own,
-        **given,
+        own=objects,
+        **values,
     )
     file = None if out is None else Path(out)
-    if out is None and isinstance(place, Path | str):
-        file = labelling.default_out(place)
+    if out is None and isinstance(source, Path | str):
+        file = labelling.default_out(source)
     return labelling.label(request, file, saving)
 
 
@@ -198,24 +201,27 @@ def load_run(
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         settings: As for `label`; limits hold for each process.
     """
-    given = _checked(settings, kinds.SavingSettings)
-    own, saving = OwnObjects.of(given.pop("models", ()), given.pop("relations", ())), kinds.take(kinds.Saving, given)
+    values = _checked(settings, kinds.SavingSettings)
+    objects, saving = (
+        OwnObjects.of(values.pop("models", ()), values.pop("relations", ())),
+        kinds.take(kinds.Saving, values),
+    )
     if isinstance(folder, RunResult):
-        own = folder.own.with_others(own)
+        objects = folder.own.with_others(objects)
         folder = folder.folder.path
-    ledger = given.pop("ledger", None)
+    ledger = values.pop("ledger", None)
     options = LoadOptions(
         in_flight=concurrency,
         ledger=None if ledger is None else absolute_address(ledger),
         environment=environment,
         saving=saving,
-        own=own,
-        **given,
+        own=objects,
+        **values,
     )
-    place = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
-    if book := CodebookFolder.find(place):
+    path = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
+    if book := CodebookFolder.find(path):
         return LoadedCodebook(book, options)  # type: ignore[return-value]  # most folders have one variable
-    loaded = LoadedRun(place, options)
+    loaded = LoadedRun(path, options)
     loaded.check()
     return loaded
 
@@ -289,29 +295,29 @@ def estimate(data: object, **question: Any) -> Estimated:
     return estimate_any(data, EstimateQuestion(**_checked(question, EstimateQuestion)))
 
 
-def _splitting(given: kinds.SplittingSettings) -> evaluating.Splitting:
-    return evaluating.Splitting(**_checked(given, kinds.SplittingSettings))
+def _splitting(values: kinds.SplittingSettings) -> evaluating.Splitting:
+    return evaluating.Splitting(**_checked(values, kinds.SplittingSettings))
 
 
 def _named(settings: kinds.RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
     """Return the settings with names instead of functions and objects, and these by name."""
-    given = _checked(settings, kinds.RunSettings)
+    values = _checked(settings, kinds.RunSettings)
     for name in ("labels", "models", "relations"):
-        if isinstance(given.get(name), str):
-            raise ConfigError(f"{name} is the single text {given[name]!r}: give a list")
-    models, relations, rewriter = given.get("models", ()), given.get("relations", ()), given.get("rewriter")
-    own = OwnObjects.of(models, relations)
-    given |= {"models": names_in(models, own.models), "relations": names_in(relations, own.relations)}
+        if isinstance(values.get(name), str):
+            raise ConfigError(f"{name} is the single text {values[name]!r}: give a list")
+    models, relations, rewriter = values.get("models", ()), values.get("relations", ()), values.get("rewriter")
+    objects = OwnObjects.of(models, relations)
+    values |= {"models": names_in(models, objects.models), "relations": names_in(relations, objects.relations)}
     if rewriter is not None and not isinstance(rewriter, str):
         rewriting = OwnObjects.of([rewriter], ())
-        given["rewriter"], own = next(iter(rewriting.models)), own.with_others(rewriting)
-    return own, given
+        values["rewriter"], objects = next(iter(rewriting.models)), objects.with_others(rewriting)
+    return objects, values
 
 
-def _checked(given: Mapping[str, Any], known: type[Any]) -> dict[str, Any]:
+def _checked(values: Mapping[str, Any], table: type[Any]) -> dict[str, Any]:
     """Return keyword arguments; one that is not known is an error that lists those that are."""
-    names = list(known.__annotations__)
-    unknown = next((name for name in given if name not in names), None)
+    names = list(table.__annotations__)
+    unknown = next((name for name in values if name not in names), None)
     if unknown is not None:
         raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")
-    return dict(given)
+    return dict(values)

@@ -80,17 +80,17 @@ def fit_codebook(
     folder = RunFolder(book.path)
     if not folder.items.exists():
         raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
-    results = book.each(lambda place: fit_run(place, changes, spreadsheet_safe=spreadsheet_safe, **how))
+    results = book.each(lambda path: fit_run(path, changes, spreadsheet_safe=spreadsheet_safe, **how))
     return _written(folder, book.variables, results, safe=spreadsheet_safe)
 
 
 def report_codebook(book: CodebookFolder, out: Path | None = None, policy: OutputPolicy = STRICT) -> CodebookResult:
     """Write the report of every variable, and the page that leads to them."""
     folder, results = RunFolder(book.path), book.each(open_run)
-    for one in results.values():
-        write_report(one)
+    for result in results.values():
+        write_report(result)
     sets = whole_sets(
-        book.variables, _outcomes(results), lambda parts: sets_in_force([book.parts[one] for one in parts])
+        book.variables, _outcomes(results), lambda parts: sets_in_force([book.parts[result] for result in parts])
     )
     index = write_index({**results, **sets}, book.variables, folder.report, out, policy)
     return CodebookResult(
@@ -103,9 +103,9 @@ def _written(
 ) -> CodebookResult:
     """Learn about whole sets, write the labels of all variables, and the page that leads to their reports."""
     outcomes = _outcomes(results)
-    reviewed = any(one.verdicts.by_row for one in results.values())
-    final = {name: final_labels(one) for name, one in results.items()} if reviewed else None
-    sets = whole_sets(variables, outcomes, lambda parts: learn_sets([results[one] for one in parts]))
+    reviewed = any(part.verdicts.by_row for part in results.values())
+    final = {name: final_labels(part) for name, part in results.items()} if reviewed else None
+    sets = whole_sets(variables, outcomes, lambda parts: learn_sets([results[part] for part in parts]))
     columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
     write.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
@@ -115,8 +115,8 @@ def _written(
     )
 
 
-def _outcomes(found: Mapping[str, RunResult] | Mapping[str, Labelled]) -> dict[str, Sequence[Outcome]]:
-    return {part: one.outcomes for part, one in found.items()}
+def _outcomes(results: Mapping[str, RunResult] | Mapping[str, Labelled]) -> dict[str, Sequence[Outcome]]:
+    return {part: result.outcomes for part, result in results.items()}
 
 
 def label_codebook(
@@ -126,11 +126,11 @@ def label_codebook(
     policy = output_policy(request, without_gold(request, ()).open_data(), out)
     if out is not None:
         policy.check(out)
-    found = book.each(lambda place: label(replace(request, folder=place), None, saving))
-    first, outcomes = next(iter(found.values())), _outcomes(found)
+    results = book.each(lambda path: label(replace(request, folder=path), None, saving))
+    first, outcomes = next(iter(results.values())), _outcomes(results)
 
     def learned(parts: Sequence[str]) -> WholeSets:
-        return sets_in_force([book.parts[one] for one in parts], [found[one].frugal for one in parts])
+        return sets_in_force([book.parts[part] for part in parts], [results[part].frugal for part in parts])
 
     sets = whole_sets(book.variables, outcomes, learned)
     columns = labels_of(book.variables, outcomes, sets)
@@ -139,4 +139,4 @@ def label_codebook(
         policy.write_table(out, with_columns(first.dataset.table, columns, columns))
         if kept:
             request.say(f"{out} is kept as {kept}")
-    return found, sets
+    return results, sets

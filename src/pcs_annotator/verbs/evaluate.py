@@ -90,16 +90,16 @@ class Evaluated(Frame):
 
     def _columns(self) -> Columns:
         methods = self.evaluation.methods
-        found: dict[str, list[object]] = {
-            "method": [one.method for one in methods],
-            "calls_per_text": [one.calls and one.calls.total for one in methods],
+        columns: dict[str, list[object]] = {
+            "method": [each.method for each in methods],
+            "calls_per_text": [each.calls and each.calls.total for each in methods],
         }
-        for name in ("accuracy", *(one for one in FIGURES if one != "accuracy")):
-            known = [one.figures.get(name) for one in methods]
-            found[name] = [one and one.value for one in known]
-            found[f"{name}_low"] = [one and one.interval.low for one in known]
-            found[f"{name}_high"] = [one and one.interval.high for one in known]
-        return {**found, "p_holm": [one.holm for one in methods]}
+        for name in ("accuracy", *(each for each in FIGURES if each != "accuracy")):
+            estimates = [each.figures.get(name) for each in methods]
+            columns[name] = [each and each.value for each in estimates]
+            columns[f"{name}_low"] = [each and each.interval.low for each in estimates]
+            columns[f"{name}_high"] = [each and each.interval.high for each in estimates]
+        return {**columns, "p_holm": [each.holm for each in methods]}
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:
@@ -108,13 +108,13 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     if request.out is not None:
         check_folder(request.out)
     recorded = RecordedVotes.read(request.source, request.reading).plus(request.rewritten, request.order)
-    found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
-    files = write_results(found.tables, request.out, request.policy)
+    evaluated = evaluate_votes(recorded, methods, request.splitting, request.source.name)
+    files = write_results(evaluated.tables, request.out, request.policy)
     if request.source.is_dir():
         folder = RunFolder(request.source)
-        write_json(folder.methods, {"version": __version__, **found.evaluation.to_dict()})
+        write_json(folder.methods, {"version": __version__, **evaluated.evaluation.to_dict()})
         files.append(folder.methods)
-    return replace(found, files=files)
+    return replace(evaluated, files=files)
 
 
 def fitted_with(source: Path) -> LearnSettings | None:
@@ -172,20 +172,20 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
             f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
             "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
-    known = expected_labels(
+    expected = expected_labels(
         votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts, recorded.shape
     )
-    if known is None:
+    if expected is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
-    given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(CODE)
-    test = alternative_annotator(given, coders.codes, epsilon)
-    parts = {f"model says {label}": given == code for code, label in enumerate(votes.labels)}
+    labels = np.where(votes.silent, UNLABELLED, expected.held_out.argmax(axis=1)).astype(CODE)
+    test = alternative_annotator(labels, coders.codes, epsilon)
+    parts = {f"model says {label}": labels == code for code, label in enumerate(votes.labels)}
     if by:
         groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
         refuse_many(by, groups)
         parts |= {f"{by} {name}": np.array(groups) == name for name in sorted({*groups})}
     rows_for = {width: rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
-    return coders.names, test, alternative_in_parts(given, coders.codes, parts, epsilon), rows_for
+    return coders.names, test, alternative_in_parts(labels, coders.codes, parts, epsilon), rows_for
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
@@ -216,8 +216,8 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
         )
     if trial is None:
         raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
-    read = replace(votes, read=model.read(votes))
-    return model, trial, labelled_rows(read.take(once.distinct), codes[once.distinct])[0]
+    with_texts = replace(votes, read=model.read(votes))
+    return model, trial, labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 
 
 def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
@@ -232,11 +232,11 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     settings = replace(recorded.settings, optimiser=request.optimiser, folds=how.folds, seed=how.seed, max_error=None)
     _, trial, rows = _tried(recorded, settings)
     splits = Splits(folds=how.folds, seed=how.seed)
-    found = compare_numbers(rows, trial, splits, Resampling(how.resamples, how.seed), request.optimiser)
-    if request.optimiser not in found:
+    figures = compare_numbers(rows, trial, splits, Resampling(how.resamples, how.seed), request.optimiser)
+    if request.optimiser not in figures:
         raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
-    table = numbers_table(found)
-    return found, table, write_results([table], request.out, request.policy)
+    table = numbers_table(figures)
+    return figures, table, write_results([table], request.out, request.policy)
 
 
 def value_of_votes(

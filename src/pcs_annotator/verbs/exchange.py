@@ -92,7 +92,7 @@ def _controls(path: Path) -> tuple[list[Path], list[Control]]:
 
 def _shown(controls: Sequence[Control]) -> list[Control]:
     """Return the questions that people see: one for each variable."""
-    return list({one.name: one for one in controls}.values())
+    return list({control.name: control for control in controls}.values())
 
 
 def _chosen(paths: Sequence[Path], decision: str, count: int | None) -> tuple[list[Rows], Integers]:
@@ -111,8 +111,8 @@ def _chosen(paths: Sequence[Path], decision: str, count: int | None) -> tuple[li
 def _drawn(
     paths: Sequence[Path], controls: Sequence[Control], queue: Queue, count: int | None
 ) -> tuple[list[Rows], Integers]:
-    names = [one.name for one in controls]
-    groups = [[place for place, name in enumerate(names) if name == one] for one in dict.fromkeys(names)]
+    names = [each.name for each in controls]
+    groups = [[position for position, name in enumerate(names) if name == each] for each in dict.fromkeys(names)]
     with ExitStack() as locks:
         for path in paths:
             locks.enter_context(lock_review(path))
@@ -129,15 +129,17 @@ def _to_answer(
 ) -> Iterator[RowToAnswer]:
     rows, several = every[0], bool(controls[0].part)
     columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
-    judged = zip(*(one.judgement.model.judge(one.run.votes.take(places)) for one in every), strict=True)
-    for place, values, found in zip(places.tolist(), columns, judged, strict=True):
-        outcomes = [one.for_people for one in found]
-        said = [(control, one.label) for control, one in zip(controls, outcomes, strict=True) if one.label]
-        applying = [(one, one.applies or label) for one, label in said if not one.applies or label == YES]
-        answers = [(one, [label for own, label in applying if own.name == one.name]) for one in _shown(controls)]
-        proposed = {control.part: label for control, label in said} if several else {}
+    judged = zip(*(each.judgement.model.judge(each.run.votes.take(places)) for each in every), strict=True)
+    for row, values, judgements in zip(places.tolist(), columns, judged, strict=True):
+        outcomes = [each.for_people for each in judgements]
+        labels = [(control, each.label) for control, each in zip(controls, outcomes, strict=True) if each.label]
+        applying = [(each, each.applies or label) for each, label in labels if not each.applies or label == YES]
+        answers = [
+            (each, [label for control_, label in applying if control_.name == each.name]) for each in _shown(controls)
+        ]
+        proposed = {control.part: label for control, label in labels} if several else {}
         about: dict[str, Any] = {"columns": values, "queue": queue, "answers": answers, "proposed": proposed}
-        yield RowToAnswer(text=rows.text(place), outcome=outcomes[0], **about)
+        yield RowToAnswer(text=rows.text(row), outcome=outcomes[0], **about)
 
 
 def import_answers(path: Path, file: Path) -> Imported:
@@ -145,20 +147,20 @@ def import_answers(path: Path, file: Path) -> Imported:
 
     Answers that are known already add nothing, so that the same file can be imported again.
     """
-    verdicts, known, found = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
+    verdicts, seen_before, changes = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
     with ExitStack() as locks:
-        for place, control in zip(*_controls(path), strict=True):
-            run, answers = Run.open(place), label_studio.read_answers(file, control)
-            locks.enter_context(lock_review(place))
+        for run_path, control in zip(*_controls(path), strict=True):
+            run, answers = Run.open(run_path), label_studio.read_answers(file, control)
+            locks.enter_context(lock_review(run_path))
             state = run.review()
-            new = list(_new_verdicts([_checked(one, run, state) for one in answers], state))
-            found.append((state, new))
-            verdicts, known = [*verdicts, *new], known + len(answers) - len(new)
-        for state, new in found:
+            new = list(_new_verdicts([_checked(each, run, state) for each in answers], state))
+            changes.append((state, new))
+            verdicts, seen_before = [*verdicts, *new], seen_before + len(answers) - len(new)
+        for state, new in changes:
             if new:
                 state.add(new)
-    skipped = sum(one.label is None for one in verdicts)
-    return Imported(len(verdicts), skipped, known, dict(Counter(one.reviewer for one in verdicts)))
+    skipped = sum(each.label is None for each in verdicts)
+    return Imported(len(verdicts), skipped, seen_before, dict(Counter(each.reviewer for each in verdicts)))
 
 
 def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> StudioAnswer:
@@ -177,31 +179,31 @@ def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> StudioAnswer
 
 
 def _new_verdicts(answers: Sequence[StudioAnswer], state: ReviewState) -> Iterator[Verdict]:
-    draws = {(one.id, one.queue, one.text_hash) for one in state.draws}
+    draws = {(answer.id, answer.queue, answer.text_hash) for answer in state.draws}
     latest, number = dict(state.latest), state.last
-    for one in answers:
-        before = latest.get((one.id, one.reviewer))
-        if before is not None and not _is_news(one, before, state):
+    for answer in answers:
+        before = latest.get((answer.id, answer.reviewer))
+        if before is not None and not _is_news(answer, before, state):
             continue
         number += 1
         names = ("id", "label", "reviewer", "seconds", "proposed", "confidence")
-        given: dict[str, Any] = {name: getattr(one, name) for name in names} | {"blind": one.queue in BLIND}
-        queue: Queue = one.queue if _was_drawn(one, draws) else "chosen"
-        verdict = Verdict(number=number, text_hash=text_hash(one.text), at=one.at or now(), queue=queue, **given)
-        latest[one.id, one.reviewer] = verdict
+        values: dict[str, Any] = {name: getattr(answer, name) for name in names} | {"blind": answer.queue in BLIND}
+        queue: Queue = answer.queue if _was_drawn(answer, draws) else "chosen"
+        verdict = Verdict(number=number, text_hash=text_hash(answer.text), at=answer.at or now(), queue=queue, **values)
+        latest[answer.id, answer.reviewer] = verdict
         yield verdict
 
 
-def _was_drawn(one: StudioAnswer, draws: Collection[tuple[str, Queue, str]]) -> bool:
+def _was_drawn(answer: StudioAnswer, draws: Collection[tuple[str, Queue, str]]) -> bool:
     """Return whether the queue that a file names really drew the row; queues that draw in turn count as one."""
-    queues = SEQUENCE if one.queue in SEQUENCE else [one.queue]
-    return any((one.id, name, text_hash(one.text)) in draws for name in queues)
+    queues = SEQUENCE if answer.queue in SEQUENCE else [answer.queue]
+    return any((answer.id, name, text_hash(answer.text)) in draws for name in queues)
 
 
-def _is_news(one: StudioAnswer, before: Verdict, state: ReviewState) -> bool:
+def _is_news(answer: StudioAnswer, before: Verdict, state: ReviewState) -> bool:
     """Return whether a person says something else than before, or says it again after it was taken back."""
-    if one.at is not None and one.at <= before.at:
+    if answer.at is not None and answer.at <= before.at:
         return False
     taken_back = before.number <= state.last and before.number not in state.standing
-    other = (one.label, text_hash(one.text)) != (before.label, before.text_hash)
-    return other or (taken_back and one.at is not None)
+    other = (answer.label, text_hash(answer.text)) != (before.label, before.text_hash)
+    return other or (taken_back and answer.at is not None)

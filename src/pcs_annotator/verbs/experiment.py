@@ -56,7 +56,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
     sources = named_sources(request.sources)
     sets = {name: _recorded(name, path, request) for name, path in sources.items()}
     settings = _settings(request, sets)
-    study = Replication.of({name: (one.votes, one.gold) for name, one in sets.items()}, settings)
+    study = Replication.of({name: (recorded.votes, recorded.gold) for name, recorded in sets.items()}, settings)
     if not study.benches:
         raise UndefinedMetric("; ".join(f"{name}: {reason}" for name, reason in study.refused.items()))
     done, files = [], []
@@ -73,7 +73,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
             "version": __version__,
             "python": platform.python_version(),
             "packages": {name: version_of(name) for name in PACKAGES},
-            "experiments": [one.name for one in done],
+            "experiments": [recorded.name for recorded in done],
             "settings": settings.to_dict(),
             "sources": {name: {"source": str(path), **_facts(sets[name])} for name, path in sources.items()},
         },

@@ -75,20 +75,20 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     gold = _with_gold(table, texts, files.people, files.table.name)
     if not files.people.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
-    said, groups = list(texts.values()), None
+    listed, groups = list(texts.values()), None
     if settings.by:
         name = table_name(files.table)
-        if len(arrow) != len(table.votes) or not (said or settings.by in arrow.column_names):
+        if len(arrow) != len(table.votes) or not (listed or settings.by in arrow.column_names):
             needs = f"a row per text, with a column {settings.by!r} or the text"
             raise TableError(f"{name}: --by needs {needs}: write the wide form of votes with it")
-        groups = groups_of(settings.by, arrow, said, name)
+        groups = groups_of(settings.by, arrow, listed, name)
         refuse_many(settings.by, groups or ())
-    votes = replace(table.votes.plain(), texts=said or None, groups=groups)
+    votes = replace(table.votes.plain(), texts=listed or None, groups=groups)
     # what a person chose to label may be easier or harder than the rest
     chosen = settings.gold_sample == "chosen"
     from_table = np.array([label is not None and not chosen for label in table.gold], dtype=np.bool_)
-    known = KnownRows(from_table, texts=list(texts.values()) or None)
-    learned = learn_if_possible(votes, gold, settings, known)
+    rows_known = KnownRows(from_table, texts=list(texts.values()) or None)
+    learned = learn_if_possible(votes, gold, settings, rows_known)
     judged = learned.model.judged(votes)
     if other_model:
         set_aside(files.model)
@@ -99,17 +99,17 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     write_json(files.model, {**model_file(learned, settings, table.votes.labels), "table": files.table.name})
     outcomes = list(learned.model.judge(votes, judged))
     return FittedTable(
-        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=known.texts
+        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, folds=settings.folds, texts=rows_known.texts
     )
 
 
 def _earlier_model(path: Path) -> Mapping[str, Any]:
     """Return the contents of a model file; empty if there is none, or if it is something else."""
     try:
-        found = read_json(path)
+        contents = read_json(path)
     except TableError:
         return {}
-    return found if "weights" in found else {}
+    return contents if "weights" in contents else {}
 
 
 def _check_outputs(files: FitFiles, policy: OutputPolicy) -> bool:
@@ -135,7 +135,7 @@ def _with_gold(table: VoteTable, texts: Mapping[str, str], people: FromPeople, n
         return tuple(table.gold)
     ids = table.votes.ids
     rows = read_labels(people, {name: texts.get(name, "") for name in ids}, table.votes.labels, "table")
-    given = {one.id: one.label for one in rows}
+    labels = {row.id: row.label for row in rows}
     if not people.gold_wins:
-        refuse_other_labels(ids, table.gold, given, (people.gold.name, name))
-    return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
+        refuse_other_labels(ids, table.gold, labels, (people.gold.name, name))
+    return tuple(labels.get(name, label) for name, label in zip(ids, table.gold, strict=True))

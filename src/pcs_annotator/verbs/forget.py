@@ -47,14 +47,14 @@ def forget(path: Path, id: str = "", text: str = "", options: LoadOptions | None
     folder = run.folder
     with lock_review(path):
         kept = _in_stream(folder, id, text)
-        texts = list(dict.fromkeys(one for one in (text, *kept.values()) if one))
-        answers = sum(run_sync(partial(_answers, run, one, options, delete=True)) for one in texts)
+        texts = list(dict.fromkeys(each for each in (text, *kept.values()) if each))
+        answers = sum(run_sync(partial(_answers, run, each, options, delete=True)) for each in texts)
         for name in kept:
             _forget_id(folder, name)
         with Stream(folder.stream) as stream:  # last: after an interruption, the same command finishes the work
             stream.forget(kept)
             left = [*stream.having([*kept], texts)]
-    left += [one for one in texts if run_sync(partial(_answers, run, one, options, delete=False))]
+    left += [each for each in texts if run_sync(partial(_answers, run, each, options, delete=False))]
     if left:
         raise ConfigError(f"{folder.path} still has this text, or answers about it: it was sent meanwhile; repeat")
     hashes = {*map(text_hash, texts)}
@@ -68,7 +68,7 @@ def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
     if folder.stream.exists():
         with Stream(folder.stream) as stream:
             kept = stream.having([id], [text] if text else [])
-            kept |= stream.having([], [one for one in kept.values() if one])
+            kept |= stream.having([], [kept_text for kept_text in kept.values() if kept_text])
     if not (kept or text):
         raise UnknownRow(
             f"{folder.path} keeps no text {id!r}: pcs review and the service's replies show the IDs; if it was "
@@ -82,12 +82,12 @@ def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
 def _forget_id(folder: RunFolder, id: str) -> None:
     """Remove an ID from the log of the review, and from fits and tests, which note those of their gold rows."""
     _forget_verdicts(folder, id)
-    for place in (folder.levels, folder.model, *(folder.at(number).model for number in numbers(folder))):
-        values = read_json(place) if place.exists() else {}
-        noted = {name: found for name in ("gold", "gold_ids") if id in (found := values.get(name, ()))}
+    for file in (folder.levels, folder.model, *(folder.at(number).model for number in numbers(folder))):
+        values = read_json(file) if file.exists() else {}
+        noted = {name: ids for name in ("gold", "gold_ids") if id in (ids := values.get(name, ()))}
         if noted:
-            others = {name: [one for one in found if one != id] for name, found in noted.items()}
-            write_json(place, {**values, **others})
+            others = {name: [each for each in ids if each != id] for name, ids in noted.items()}
+            write_json(file, {**values, **others})
 
 
 async def _answers(run: Run, text: str, options: LoadOptions, *, delete: bool) -> int:
@@ -109,9 +109,9 @@ def _watched(ledger: AnyLedger) -> set[bytes]:
     keys, find = set[bytes](), ledger.find
 
     async def noting(wanted: Sequence[bytes]) -> dict[bytes, Reply]:
-        found = await find(wanted)
-        keys.update(found)
-        return found
+        replies = await find(wanted)
+        keys.update(replies)
+        return replies
 
     ledger.find = noting  # type: ignore[assignment, method-assign]
     return keys
@@ -119,7 +119,7 @@ def _watched(ledger: AnyLedger) -> set[bytes]:
 
 def _forget_verdicts(folder: RunFolder, id: str) -> None:
     """Remove draws of and verdicts on a text from the log of the review."""
-    numbers = {one.number for one in read_review(folder.review) if getattr(one, "id", "") == id}
+    numbers = {event.number for event in read_review(folder.review) if getattr(event, "id", "") == id}
     if not numbers:
         return
     lines = folder.review.read_bytes().splitlines(keepends=True)

@@ -67,18 +67,18 @@ def first_config(dataset: chunks.Dataset, reading: Reading) -> str:
     except LabelError:
         labels = []
     columns, shown = dataset.columns, labels or ["yes", "no"]
-    known = sum(value is not None for value in dataset.gold)
+    gold_rows = sum(value is not None for value in dataset.gold)
     # value, and an example that is commented out
     others = {
         "id_column": (columns.id_setting, "id"),
-        "gold_column": (columns.gold if known else None, "gold"),
+        "gold_column": (columns.gold if gold_rows else None, "gold"),
         "encoding": (reading.encoding, "windows-1252"),
         "sheet": (reading.sheet, "1"),
     }
     text = TEMPLATE.format(
         name=dataset.name,
         rows=f"{len(dataset.items):,}",
-        gold=f"{known:,} with a gold label in {columns.gold_source!r}" if known else "none with a gold label",
+        gold=f"{gold_rows:,} with a gold label in {columns.gold_source!r}" if gold_rows else "none with a gold label",
         instruction=_toml(usual_instruction(shown)),
         labels=_toml(shown) + ("" if labels else "  # examples: replace them with your own"),
         first=_toml(shown[0]),
@@ -100,7 +100,7 @@ def _explained(text: str) -> Iterator[str]:
     meanings: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith("["):
-            meanings = {one.key: one.meaning for one in settings_in(sections()[line.strip("[]")])}
+            meanings = {setting.key: setting.meaning for setting in settings_in(sections()[line.strip("[]")])}
         key = line.removeprefix("# ").partition(" = ")[0]
         if key in meanings:
             yield fill(meanings[key], 118, initial_indent="# ", subsequent_indent="# ")

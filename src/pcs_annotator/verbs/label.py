@@ -70,7 +70,7 @@ def default_out(data: Path | str) -> Path:
     name = f"{table_stem(data)}-labels.csv"
     if isinstance(data, str):
         return Path(name)
-    whole = next((one for one in (data, *data.parents) if not has_wildcards(one.name)), data)
+    whole = next((path for path in (data, *data.parents) if not has_wildcards(path.name)), data)
     return whole.with_name(name) if whole.name else whole / name
 
 
@@ -97,13 +97,13 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
         dataset, votes = texts.ask(opened)
         checked = check_settled(opened.model, votes)
         opened.warn_if_words_fail(checked)
-        found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
-        if saving.on_drift == "fail" and found is not None and found.found:
-            raise DriftFound(f"{opened.texts_differ(found, request.data)}\nno labels were written (--on-drift fail)")
-        opened.warn_if_unlike(found, request.data)
-        if found is not None and found.found:
-            watch.note = lambda: found.sentence
-        model = opened.model.facing(found, saving.on_drift)
+        drift = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
+        if saving.on_drift == "fail" and drift is not None and drift.found:
+            raise DriftFound(f"{opened.texts_differ(drift, request.data)}\nno labels were written (--on-drift fail)")
+        opened.warn_if_unlike(drift, request.data)
+        if drift is not None and drift.found:
+            watch.note = lambda: drift.sentence
+        model = opened.model.facing(drift, saving.on_drift)
         model, counts = texts.write(recorded, replace(opened, model=model), votes)
     request.paid.add(tally)
     _LOG.info("%d texts labelled: %s, %d calls", counts.rows, counts.decisions, tally.calls)
@@ -117,7 +117,7 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
         counts=counts,
         frugal=opened.frugal,
         checked=checked,
-        drift=found,
+        drift=drift,
     )
 
 
@@ -140,11 +140,11 @@ class LabelPlan(NamedTuple):
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Run.open(request.folder, request.config.ask.ledger)
-    found = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
+    table = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
     options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
     fitted = open_fitted(recorded, options)
     job, frugal = fitted.job, fitted.frugal
-    everything = ask.plan_job(job, found.sample.items, fitted.settings).for_rows(found.rows)
+    everything = ask.plan_job(job, table.sample.items, fitted.settings).for_rows(table.rows)
     if frugal is None:
         return LabelPlan(everything, None, None)
     return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)

@@ -50,12 +50,12 @@ class Checkup:
 
 def list_models() -> list[KnownModel]:
     """Return every model of the catalogue; other models work too, but their price is unknown."""
-    found = []
+    catalogue = []
     for name in known_models():
         price = price_of(name)
         costs = (price.input, price.output, price.as_of) if price else (None, None, None)
-        found.append(KnownModel(name, context_of(name), *costs))
-    return found
+        catalogue.append(KnownModel(name, context_of(name), *costs))
+    return catalogue
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
@@ -132,7 +132,7 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         seconds.append(time.perf_counter() - started)
     price = price_of(model.name)
     costs = [price.cost(reply.usage) if price else None for reply in replies]
-    known = [cost for cost in costs if cost is not None]
+    priced = [cost for cost in costs if cost is not None]
     return Checkup(
         model=spec,
         answers=True,
@@ -140,5 +140,5 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         constrained=model.can_constrain,
         graded=any(tells(reply.logprobs) for reply in replies),
         context_tokens=model.context_tokens,
-        usd=sum(known) if len(known) == len(costs) else None,
+        usd=sum(priced) if len(priced) == len(costs) else None,
     )

@@ -40,20 +40,20 @@ class Paper(NamedTuple):
 def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
     """Return the tables and the methods paragraph of a run; `order` lists its labels, lowest first."""
     learned = result.learned
-    found = learned.against_gold
-    if found is None:
+    agreement = learned.against_gold
+    if agreement is None:
         old = "an earlier version made them: pcs fit makes them again" if learned.figures else ""
         why = old or learned.no_figures or "there are too few gold rows"
         raise GoldError(f"{result.folder.path} has no figures of labels against gold: {why}")
     if order:
-        check_order(order, found.labels)
-        found = found.in_order(order, Resampling(result.config.learn.resamples, result.config.learn.seed))
-    results, *others = agreement_tables(found)
-    figures = tidy_table(found, learned.among_coders)
+        check_order(order, agreement.labels)
+        agreement = agreement.in_order(order, Resampling(result.config.learn.resamples, result.config.learn.seed))
+    results, *others = agreement_tables(agreement)
+    figures = tidy_table(agreement, learned.among_coders)
     for title, name in MORE.items() if learned.figures else ():  # with many folds, there may be too few gold rows
-        one = learned.figures[0].figures[name]
-        results = replace(results, rows=[*results.rows, [title, cell_of(one), one.n]])
-        figures = replace(figures, rows=[*figures.rows, [name, "", "", one.value, *one.interval, one.n]])
+        figure = learned.figures[0].figures[name]
+        results = replace(results, rows=[*results.rows, [title, cell_of(figure), figure.n]])
+        figures = replace(figures, rows=[*figures.rows, [name, "", "", figure.value, *figure.interval, figure.n]])
     if learned.among_coders is not None:
         others.append(coders_table(learned.among_coders))
     return Paper([results, *others], figures, methods_of(result))
@@ -85,19 +85,24 @@ def paper_text(paper: Paper, kind: Format) -> str:
 
 def summary_of(result: RunResult) -> str:
     """Return a run in brief as Markdown of GitHub."""
-    title, certificate, found = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
-    said = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
+    title, certificate, agreement = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
+    lines = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
     parts = [
         f"## {rt.markdown_text(title)}",
         "",
         "| | |",
         "| --- | --- |",
-        *(f"| {name} | {text} |" for name, text in said),
+        *(f"| {name} | {text} |" for name, text in lines),
     ]
     if certificate is not None:
-        told = promised(certificate)
-        parts += ["", "### Promise", "", *(f"- {rt.markdown_text(one)}" for one in (told.headline, *told.details))]
-    parts += ["", *([] if found is None else [rt.to_markdown(agreement_tables(found)[0])])]
+        promise = promised(certificate)
+        parts += [
+            "",
+            "### Promise",
+            "",
+            *(f"- {rt.markdown_text(sentence)}" for sentence in (promise.headline, *promise.details)),
+        ]
+    parts += ["", *([] if agreement is None else [rt.to_markdown(agreement_tables(agreement)[0])])]
     return "\n".join(parts)
 
 

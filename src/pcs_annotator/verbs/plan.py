@@ -73,7 +73,7 @@ def _planned(
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)
-    known = ledger if ledgers.ledger_exists(ledger) else None
-    planned = ask.plan_job(job, items, settings, known, seen).for_rows(rows)
+    existing = ledger if ledgers.ledger_exists(ledger) else None
+    planned = ask.plan_job(job, items, settings, existing, seen).for_rows(rows)
     languages = languages_of([item.text for item in items], job.relations)
     return RunPlan(planned, languages, examples=about_examples(config))

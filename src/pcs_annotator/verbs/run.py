@@ -116,8 +116,8 @@ def _with_gold_sample(request: RunRequest, config: Config, sample: Dataset) -> C
         return config
     if RunFolder(request.folder).settings.exists():  # it was asked then
         return replace(config, learn=replace(learn, gold_sample=Run.open(request.folder).gold_sample))
-    said = request.ask_gold_sample(gold) if request.ask_gold_sample else "unknown"
-    return replace(config, learn=replace(learn, gold_sample=said))
+    sample_kind = request.ask_gold_sample(gold) if request.ask_gold_sample else "unknown"
+    return replace(config, learn=replace(learn, gold_sample=sample_kind))
 
 
 def learn_defaults(folder: Path) -> LearnSettings:
@@ -181,7 +181,7 @@ def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *
     if replacing:
         request.say(f"the old results are kept in {folder.set_results_aside()}")
     digest = job_digest(job, dataset.items)
-    found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
+    votes = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
     start: dict[str, Any] = {
         "version": __version__,
         "data": request.data_name,
@@ -195,6 +195,6 @@ def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *
         start |= {SAMPLED: table.rows, "limit": request.limit}
     write_json(folder.settings, start)
     write.write_table(folder.items, dataset.table)
-    if found is None:
-        found = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
-    return found
+    if votes is None:
+        votes = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
+    return votes

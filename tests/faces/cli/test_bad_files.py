@@ -25,8 +25,7 @@ SCRIPTED = ["--labels", "good,bad", "--model", "scripted:hash", "--relations", "
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def without_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PCS_DEBUG", raising=False)
 
 

@@ -38,8 +38,7 @@ PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
+def with_simulated_models() -> Iterator[None]:
     with simulated_models():
         yield
 

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from tests.faces.cli.test_evaluate import ODD, in_a_folder_of_its_own, shown, write_graded, write_votes
+from tests.faces.cli.test_evaluate import ODD, shown, write_graded, write_votes
 
 pytestmark = pytest.mark.system
-
-__all__ = ["in_a_folder_of_its_own"]
 
 QUICK = ["--resamples", "20", "--repeats", "1", "--out", "out"]
 NAMES = ["rq1", "rq2", "rq3", "rq4", "size"]

@@ -40,7 +40,6 @@ def test_the_readme_begins_with_the_commands_of_the_path() -> None:
 def test_every_command_shows_the_next_one_until_ten_reviewed_rows_are_learned_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     write_texts(Path("texts.csv"), range(40))
     (tmp_path / "pcs.toml").write_text("[learn]\nresamples = 5\n", encoding="utf-8")
 

@@ -21,11 +21,6 @@ QUICK = ["--optimiser", "lr", "--folds", "2", "--resamples", "20"]
 AUTO = ["--optimiser", "auto", "--folds", "2", "--resamples", "20"]
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

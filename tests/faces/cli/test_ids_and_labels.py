@@ -19,11 +19,6 @@ ASK = ["--model", "scripted:hash", "-q"]
 TWICE = [("7", "The city bought buses.", "good"), ("7", "The train was late.", "bad"), ("8", "Nobody likes it.", "")]
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def write(path: str, rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = ("id", "text", "gold")) -> None:
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])

@@ -147,19 +147,13 @@ def test_a_terminal_without_the_letters_shows_question_marks_instead_of_failing(
     assert (found.returncode, b"?bel" in found.stdout) == (0, True)
 
 
-def test_a_file_in_the_place_of_the_run_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_file_in_the_place_of_the_run_folder_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
     assert main(["run", "data.csv", "--model", "scripted:hash", "-o", "data.csv"]) == 2
     assert "data.csv is a file: name a folder for the run with -o" in capsys.readouterr().err
 
 
-def test_a_plan_does_not_advise_what_run_does_not_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_plan_does_not_advise_what_run_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
     assert main(["plan", "data.csv", "--model", "scripted:hash", "--cascade"]) == 2
     assert "--cascade is about labelling with a fitted run" in capsys.readouterr().err

@@ -35,12 +35,11 @@ def server(started: StubProcess) -> Iterator[StubProcess]:
 
 
 @pytest.fixture(autouse=True)
-def hasty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait hardly at all before asking again."""
     monkeypatch.setattr(
         resolve_config, "Patience", lambda **given: Patience(**given, first_wait=0.001, longest_wait=0.001)
     )
-    monkeypatch.chdir(tmp_path)
 
 
 def quiet(server: StubProcess, capsys: pytest.CaptureFixture[str], rows: int, *more: str) -> tuple[int, str]:

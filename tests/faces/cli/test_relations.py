@@ -11,11 +11,6 @@ from tests.stub import Behaviour, stub_process
 SENTENCE = "The committee rejected 3 plans on Monday."
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def texts() -> Path:
     path = Path("texts.csv")

@@ -31,11 +31,6 @@ LABELS = ["--labels", "good,bad"]
 SCRIPTED = [*LABELS, "--model", "scripted:hash"]
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def data() -> str:
     with open("data.csv", "w", newline="", encoding="utf-8") as file:

@@ -22,8 +22,7 @@ ASK = ["--labels", "fine,late", "--model", "scripted:hash", "--relations", "orig
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def with_data() -> None:
     rows = "".join(f"{number},{text}\n" for number, text in enumerate(TEXTS))
     Path("data.csv").write_text(f"id,text\n{rows}")
 

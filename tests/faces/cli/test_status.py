@@ -18,8 +18,7 @@ ROWS = "text,gold\nThe city bought buses.,good\nThe train was late.,bad\nNobody 
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def with_data() -> None:
     Path("data.csv").write_text(ROWS)
 
 

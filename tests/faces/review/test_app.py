@@ -15,8 +15,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.faces.review.forms import QUEUES
 from pcs_annotator.faces.review.layout import FOR_LABELS, TAKEN, guidelines_view, keys_of
-from pcs_annotator.faces.review.queues import QUEUES
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
 from tests.simulated import copy_run, simulated_run
 

@@ -38,33 +38,33 @@ def command(*, first: str, second: str, out: Path | None, replace: bool) -> None
     if out is not None:
         policy.check(out, PAGES)
     with options.gathered_warnings() as notes:
-        found = evaluate.compare(first, second)
+        comparison = evaluate.compare(first, second)
     if out is not None:
-        policy.write_page(out, page.render(found))
+        policy.write_page(out, page.render(comparison))
     next_step = join(["pcs", "compare", first, second, *(["--details"] if out else ["-o", "compare.html"])])
     options.show(
-        lambda: {**comparison_json(found), "verdict": verdict(found), "warnings": notes, "page": out},
+        lambda: {**comparison_json(comparison), "verdict": verdict(comparison), "warnings": notes, "page": out},
         lambda: [
-            *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", found.sides, strict=True)),
-            b.Bullets(verdict(found), "spoken"),
-            *learned_view.notes_shown([*found.notes, *notes]),
+            *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", comparison.sides, strict=True)),
+            b.Bullets(verdict(comparison), "spoken"),
+            *learned_view.notes_shown([*comparison.notes, *notes]),
             b.Answer([*([("report", str(out))] if out else []), ("next", b.strong(next_step))]),
         ],
-        details=lambda: comparison_details(found),
+        details=lambda: comparison_details(comparison),
     )
 
 
-def comparison_details(found: Comparison) -> Iterator[b.Block]:
+def comparison_details(comparison: Comparison) -> Iterator[b.Block]:
     """Yield the figures of both, and the first rows on which they differ."""
-    yield from (show(found) for show in (page.quality, page.promises, page.cost, page.settings))
-    if found.examples:
+    yield from (show(comparison) for show in (page.quality, page.promises, page.cost, page.settings))
+    if comparison.examples:
         yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
-    for one in found.examples[:EXAMPLES_PRINTED]:
-        item = found.a.result.dataset.items[one.rows[0]]
-        said = [
+    for example in comparison.examples[:EXAMPLES_PRINTED]:
+        item = comparison.a.result.dataset.items[example.rows[0]]
+        labels = [
             f"{name}: {outcome.label or 'no label'}{'' if outcome.confidence is None else f' {outcome.confidence:.2f}'}"
-            for name, outcome in zip("AB", one.outcomes, strict=True)
+            for name, outcome in zip("AB", example.outcomes, strict=True)
         ]
-        gold = "" if one.gold is None else f"; gold: {one.gold}"
+        gold = "" if example.gold is None else f"; gold: {example.gold}"
         yield f"  {item.id}  {clipped(' '.join(item.text.split()), LONGEST_TEXT)}"
-        yield b.note(f"    {', '.join(said)}{gold}")
+        yield b.note(f"    {', '.join(labels)}{gold}")

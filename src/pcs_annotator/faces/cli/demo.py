@@ -63,8 +63,8 @@ def command(out: Path) -> None:
 
 def tour_shown(result: RunResult) -> list[b.Block]:
     """Explain a run to a newcomer: one text, the gain, the answer, and what to try next."""
-    found = answer.of_run(result)
-    lines = [line for line in found.lines if line[0] not in ("next", "look at", "")]
+    reply = answer.of_run(result)
+    lines = [line for line in reply.lines if line[0] not in ("next", "look at", "")]
     learned = result.learned
     gain = what_more_questions_bought(learned.figures) or learned.no_figures
     return [_one_text(result), gain, b.note(NOT_A_BENCHMARK), b.Answer([*lines, ("next", b.strong(NEXT))])]
@@ -75,8 +75,8 @@ def _one_text(result: RunResult) -> b.Section:
     outcome, gold = result.outcomes[row], result.dataset.gold[row]
     models = [b.Column(annotator.removeprefix("embedded:")) for annotator in result.votes.annotators]
     rows: list[b.Row] = [
-        [ASKED.get(relation, relation), *_votes(result, row, place)]
-        for place, relation in enumerate(result.votes.relations)
+        [ASKED.get(relation, relation), *_votes(result, row, position)]
+        for position, relation in enumerate(result.votes.relations)
     ]
     scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
     sure = "" if outcome.confidence is None else f", with a confidence of {100 * outcome.confidence:.0f} %"
@@ -96,9 +96,9 @@ def most_telling(result: RunResult) -> int:
     codes = result.votes.codes[..., 0]
 
     def interest(row: int) -> tuple[bool, bool, int]:
-        given = [result.votes.labels[code] for code in codes[row].flat if code >= 0]
+        votes = [result.votes.labels[code] for code in codes[row].flat if code >= 0]
         label = result.outcomes[row].label or ""
-        return len(given) / 2 < given.count(label) < len(given), label == result.dataset.gold[row], len(given)
+        return len(votes) / 2 < votes.count(label) < len(votes), label == result.dataset.gold[row], len(votes)
 
     return max(range(len(codes)), key=lambda row: (*interest(row), -row))
 

@@ -40,20 +40,20 @@ class EstimateCommand(options.ManyOptions):
 @options.KEEP_EARLIER
 @options.DETAILS
 @options.JSON
-def command(*, source: str, out: Path | None, replace: bool, vary: bool, **given: Any) -> None:
+def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked_for: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of a run, or from those in a table.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
-    question, policy = options.take(EstimateQuestion, dict(given)), OutputPolicy(replace=replace)
+    question, policy = options.take(EstimateQuestion, dict(asked_for)), OutputPolicy(replace=replace)
     table = bool(question.label or question.gold or question.confidence)
     if vary and table:
         raise ConfigError("--robust varies the choices of a run, and a table has none: name a run folder")
     if out is not None:
         policy.check(out, PAGES if vary else page.FORMATS)
     if vary:
-        _estimate_under_all_choices(Path(source), out, policy, question, _asked(given))
+        _estimate_under_all_choices(Path(source), out, policy, question, _asked(asked_for))
         return
     if not table and (book := CodebookFolder.find(Path(source))):
         _estimate_variables(book, out, policy, question)
@@ -63,7 +63,7 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **given
     if out is not None:
         write_estimates(estimated, out, policy)
     # a table has no choices to vary
-    asked = ["pcs", "estimate", source, *_asked(given), *(["--robust"] if out else ["-o", "estimates.html"])]
+    asked = ["pcs", "estimate", source, *_asked(asked_for), *(["--robust"] if out else ["-o", "estimates.html"])]
     options.show(
         lambda: {**estimated.to_dict(), "sentences": page.sentences(estimated), "warnings": notes},
         lambda: [*page.answer_shown(estimated), _answer([estimated], notes, _end(out, [] if table and out else asked))],
@@ -112,10 +112,10 @@ def _estimate_under_all_choices(
     )
 
 
-def _asked(given: dict[str, Any]) -> Iterator[str]:
+def _asked(asked_for: dict[str, Any]) -> Iterator[str]:
     """Yield the options of a question again."""
-    values = given["values"] and [f"{label}={number:g}" for label, number in given["values"].items()]
-    for name, value in {**given, "values": values}.items():
+    values = asked_for["values"] and [f"{label}={number:g}" for label, number in asked_for["values"].items()]
+    for name, value in {**asked_for, "values": values}.items():
         option = f"--{name.replace('_', '-')}"
         for each in value if isinstance(value, tuple | list) else [value] if value else []:
             yield from [option] if each is True else [option, str(each)]

@@ -59,7 +59,7 @@ REWRITTEN = click.option(
     help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
 )
 @options.printing
-def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **given: Any) -> None:
+def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices: Any) -> None:
     """Is PCS better than simpler methods? All of them on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
@@ -76,18 +76,18 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **given: A
             lambda: [groups.table(), *learned_view.notes_shown(notes)],
         )
         return
-    given |= _as_fitted(source)
-    splitting = options.take(evaluate.Splitting, given)
-    given |= {"reading": options.take(Reading, given), "policy": options.take(OutputPolicy, given)}
-    request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
+    choices |= _as_fitted(source)
+    splitting = options.take(evaluate.Splitting, choices)
+    choices |= {"reading": options.take(Reading, choices), "policy": options.take(OutputPolicy, choices)}
+    request = evaluate.EvaluateRequest(source=source, splitting=splitting, **choices)
     if book := CodebookFolder.find(source):
         _show_variables(book, request)
         return
     with options.gathered_warnings() as notes:
         numbers = evaluate.evaluate_numbers(request)
-        found = numbers or evaluate.evaluate_source(request)
+        evaluated = numbers or evaluate.evaluate_source(request)
     shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
-    options.show(*shown, found, notes, details=None if numbers else evaluation_details)
+    options.show(*shown, evaluated, notes, details=None if numbers else evaluation_details)
 
 
 def _as_fitted(source: Path) -> dict[str, Any]:
@@ -98,16 +98,16 @@ def _as_fitted(source: Path) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in unasked if context.get_parameter_source(name) is usual}
 
 
-def numbers_json(found: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
+def numbers_json(numbers: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `numbers_shown` shows as plain values, and all intervals."""
-    methods = {name: {key: one.to_dict() for key, one in figures.items()} for name, figures in found[0].items()}
-    return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in found[2]]}
+    methods = {name: {key: figure.to_dict() for key, figure in figures.items()} for name, figures in numbers[0].items()}
+    return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in numbers[2]]}
 
 
-def numbers_shown(found: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
+def numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield how far numbers are off, and the method that comes nearest beside PCS."""
-    yield replace(found[1], rows=found[1].rows[: METHODS_SHOWN + 1])
-    (name, first), (other, second), *_ = found[0].items()
+    yield replace(numbers[1], rows=numbers[1].rows[: METHODS_SHOWN + 1])
+    (name, first), (other, second), *_ = numbers[0].items()
     verdict = (
         f"{name} is off by {first['error'].value:.3g} on average, and its 90 % interval covers "
         f"{percent(first['covered'].value, 1)} of rows; {other}, the best other, is off by {second['error'].value:.3g}"
@@ -120,32 +120,32 @@ def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> 
     if request.out is not None:
         evaluate.check_folder(request.out)
 
-    def compared(place: Path) -> evaluate.Evaluated | None:
-        out = request.out and request.out / place.relative_to(book.path)
+    def compared(folder: Path) -> evaluate.Evaluated | None:
+        out = request.out and request.out / folder.relative_to(book.path)
         try:
-            return evaluate.evaluate_source(replace(request, source=place, out=out))
+            return evaluate.evaluate_source(replace(request, source=folder, out=out))
         except GoldError:  # this variable has none, or too little
             return None
 
     with options.gathered_warnings() as notes:
-        found = book.each(compared)
-    known = {name: one for name, one in found.items() if one is not None}
-    if not known:
+        results = book.each(compared)
+    evaluated = {name: result for name, result in results.items() if result is not None}
+    if not evaluated:
         raise GoldError(f"no variable of {book.path} has enough gold to compare methods: pcs review {book.path}")
-    without = [name for name in found if name not in known]
-    parts = {name: evaluated_json(one, ()) for name, one in known.items()}
+    without = [name for name in results if name not in evaluated]
+    parts = {name: evaluated_json(result, ()) for name, result in evaluated.items()}
     options.show(
         lambda: {"variables": parts, "without_gold": without, "warnings": notes},
-        lambda: _compared_shown(known, without, notes),
+        lambda: _compared_shown(evaluated, without, notes),
     )
 
 
 def _compared_shown(
-    found: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
+    results: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
 ) -> Iterator[b.Block]:
     rows: list[b.Row] = []
-    for name, one in found.items():
-        first, *others = one.evaluation.methods
+    for name, result in results.items():
+        first, *others = result.evaluation.methods
         low, high = (f"{100 * end:.0f}" for end in first.accuracy.interval.rounded(2))
         best = max(others, key=lambda other: other.accuracy.value, default=None)
         figures: b.Row = [first.accuracy.n, number(100 * first.accuracy.value, 1), f"{low}–{high}"]
@@ -158,25 +158,25 @@ def _compared_shown(
         if without
         else []
     )
-    kept = next(iter(found.values())).files[-1].name
+    kept = next(iter(results.values())).files[-1].name
     yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
 
 
-def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
+def replacing_json(replacing: evaluate.Replacing) -> dict[str, Any]:
     """Return the alternative annotator test as plain values."""
-    names, test, parts, rows_for = found
+    names, test, parts, rows_for = replacing
     values = test.to_dict()
-    named = [{"name": name, **one} for name, one in zip(names, values["coders"], strict=True)]
-    tested = {name: one and one.to_dict() for name, one in parts.items()}
+    named = [{"name": name, **coder} for name, coder in zip(names, values["coders"], strict=True)]
+    tested = {name: part and part.to_dict() for name, part in parts.items()}
     return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for), "rows_to_pass": test.rows_to_pass}
 
 
-def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
+def replacing_shown(replacing: evaluate.Replacing) -> list[b.Block]:
     """Return the alternative annotator test, for all rows and for parts of them, and how many rows tell more."""
-    names, test, tested, rows_for = found
+    names, test, tested, rows_for = replacing
     rows = [
-        [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
-        for name, one in zip(names, test.coders, strict=True)
+        [name, coder.model, coder.coder, coder.rows, coder.p_value, "yes" if coder.may_replace else "no"]
+        for name, coder in zip(names, test.coders, strict=True)
     ]
     table = ResultTable(
         name="replacing",
@@ -193,33 +193,33 @@ def replacing_shown(found: evaluate.Replacing) -> list[b.Block]:
         name="parts",
         title="The same for parts of the rows, all tested together",
         columns=["rows", "agrees as well", "coders it may replace"],
-        rows=[[name, one and one.advantage, one and one.winning_rate] for name, one in tested.items()],
+        rows=[[name, part and part.advantage, part and part.winning_rate] for name, part in tested.items()],
         notes=["– : too few rows.", f"Rows that two coders must label for an interval of κ or α of {needed}.", passing],
     )
     return [table, parts]
 
 
-def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
+def evaluated_json(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `evaluation_shown` shows as plain values."""
     return {
-        **found.evaluation.to_dict(),
-        "annotators": list(found.votes.annotators),
-        "relations": list(found.votes.relations),
-        "labels": list(found.votes.labels),
+        **evaluated.evaluation.to_dict(),
+        "annotators": list(evaluated.votes.annotators),
+        "relations": list(evaluated.votes.relations),
+        "labels": list(evaluated.votes.labels),
         "warnings": list(notes),
-        "files": [str(path) for path in found.files],
+        "files": [str(path) for path in evaluated.files],
     }
 
 
-def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
+def evaluation_shown(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield the most accurate methods, and whether the first is better or worse than the others."""
-    first, *others = found.evaluation.methods
-    listed = sorted(others, key=lambda one: -one.accuracy.value)[:METHODS_SHOWN]
+    first, *others = evaluated.evaluation.methods
+    listed = sorted(others, key=lambda method: -method.accuracy.value)[:METHODS_SHOWN]
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
-    rows: list[b.Row] = [_accuracy_row(one) for one in (first, *listed)]
+    rows: list[b.Row] = [_accuracy_row(method) for method in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
-    more, files = counted(len(others) - len(listed), "more method"), [*map(str, found.files)]
-    several = f"{len(files)} files in {found.files[0].parent}" if files else ""
+    more, files = counted(len(others) - len(listed), "more method"), [*map(str, evaluated.files)]
+    several = f"{len(files)} files in {evaluated.files[0].parent}" if files else ""
     yield b.Answer(
         [
             ("verdict", _verdict(first, others)),
@@ -230,36 +230,36 @@ def evaluation_shown(found: evaluate.Evaluated, notes: Sequence[str]) -> Iterato
     )
 
 
-def _accuracy_row(one: Any) -> b.Row:
-    low, high = one.accuracy.interval.rounded(3)
-    test = one.accuracy_behind
+def _accuracy_row(method: Any) -> b.Row:
+    low, high = method.accuracy.interval.rounded(3)
+    test = method.accuracy_behind
     ahead = "" if test is None else f"{signed(100 * test.difference, 1)} points"
     return [
-        b.name(one.method),
-        one.calls.total if one.calls else None,
-        number(100 * one.accuracy.value, 1),
+        b.name(method.method),
+        method.calls.total if method.calls else None,
+        number(100 * method.accuracy.value, 1),
         f"{100 * low:.1f}–{100 * high:.1f}",
         ahead,
-        "" if test is None else one.holm_accuracy,
+        "" if test is None else method.holm_accuracy,
     ]
 
 
 def _verdict(first: Any, others: Sequence[Any]) -> str:
     """Return which methods the first one is shown to be more or less accurate than."""
-    told = [one for one in others if one.holm_accuracy is not None and one.holm_accuracy < SHOWN]
-    better = [one.method for one in told if one.accuracy_behind.difference > 0]
-    worse = [one.method for one in told if one.accuracy_behind.difference < 0]
-    rest = len(others) - len(told)
-    said = [f"right more often than {series(better)}"] if better else []
-    said += [f"right less often than {series(worse)}"] if worse else []
-    said += [f"no difference from {counted(rest, 'method')} can be shown"] if rest else []
-    return f"{first.method} on {counted(first.accuracy.n, 'gold row')}: {'; '.join(said) or 'nothing to compare'}"
+    apart = [method for method in others if method.holm_accuracy is not None and method.holm_accuracy < SHOWN]
+    better = [method.method for method in apart if method.accuracy_behind.difference > 0]
+    worse = [method.method for method in apart if method.accuracy_behind.difference < 0]
+    rest = len(others) - len(apart)
+    phrases = [f"right more often than {series(better)}"] if better else []
+    phrases += [f"right less often than {series(worse)}"] if worse else []
+    phrases += [f"no difference from {counted(rest, 'method')} can be shown"] if rest else []
+    return f"{first.method} on {counted(first.accuracy.n, 'gold row')}: {'; '.join(phrases) or 'nothing to compare'}"
 
 
-def evaluation_details(found: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
+def evaluation_details(evaluated: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield methods side by side, and the tests of the first against the others."""
-    *compared, against_gold, _by_label, _confusion = found.tables
-    known = len(found.evaluation.methods)  # the others are dashes, explained in the notes
-    yield from (replace(table, rows=table.rows[:known]) for table in compared)
-    title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
+    *compared, against_gold, _by_label, _confusion = evaluated.tables
+    supported = len(evaluated.evaluation.methods)  # the others are dashes, explained in the notes
+    yield from (replace(table, rows=table.rows[:supported]) for table in compared)
+    title = f"{evaluated.evaluation.methods[0].method}: {against_gold.title}"
     yield replace(against_gold, title=title, notes=against_gold.notes[2:])

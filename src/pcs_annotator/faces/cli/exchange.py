@@ -71,9 +71,9 @@ def import_(*, run: Path, file: Path) -> None:
     The answers become verdicts of RUN, like those of `pcs review`. FILE is what Label Studio exports as JSON or
     JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
     """
-    found = exchange.import_answers(run, file)
-    lines = [f"{counted(found.known, 'answer')} in {file} had been read before"] if found.known else []
-    people = ", ".join(f"{name} ({count:,})" for name, count in found.reviewers.items())
-    new = f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}"
-    lines += [new, f"pcs fit {run} learns from them"] if found.verdicts else [f"no new answers in {file}"]
-    options.tell(found._asdict(), *lines)
+    imported = exchange.import_answers(run, file)
+    lines = [f"{counted(imported.known, 'answer')} in {file} had been read before"] if imported.known else []
+    people = ", ".join(f"{name} ({count:,})" for name, count in imported.reviewers.items())
+    new = f"{imported.verdicts:,} new verdicts by {people}; rows skipped: {imported.skipped:,}"
+    lines += [new, f"pcs fit {run} learns from them"] if imported.verdicts else [f"no new answers in {file}"]
+    options.tell(imported._asdict(), *lines)

@@ -28,40 +28,40 @@ PAPERS_OPTIMISER = "lr"
 @options.options_in(Splitting)
 @REWRITTEN
 @options.printing
-def command(*, name: str, sources: tuple[str, ...], **given: Any) -> None:
+def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, or all.
 
     Each of the SOURCES is a dataset: a table of votes with gold, or a run folder. It is named after its file, unless
     you write NAME=PATH. No model is asked; pcs run asks.
     """
-    splitting = options.take(Splitting, given)
+    splitting = options.take(Splitting, choices)
     on_step = (lambda step: click.echo(f"{step} …", err=True)) if options.shown() else (lambda step: None)
     with options.gathered_warnings() as notes:
         done = experiment.experiment(
-            experiment.ExperimentRequest(name=name, sources=sources, splitting=splitting, on_step=on_step, **given)
+            experiment.ExperimentRequest(name=name, sources=sources, splitting=splitting, on_step=on_step, **choices)
         )
     options.show(
         lambda: {
-            "experiments": {one.name: [table_json(table) for table in one.tables] for one in done.experiments},
+            "experiments": {study.name: [table_json(table) for table in study.tables] for study in done.experiments},
             "warnings": notes,
             "files": [str(path) for path in done.files],
         },
         lambda: experiments_shown(done, notes),
-        details=lambda: (table for one in done.experiments for table in one.tables),
+        details=lambda: (table for study in done.experiments for table in study.tables),
     )
 
 
-def experiments_shown(found: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:
+def experiments_shown(done: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield what every experiment came to, and where its tables are."""
     lines: list[tuple[str, b.Words]] = []
-    for one in found.experiments:
-        said = "; ".join(f"{title}: {value}" for table in one.tables for title, value in table.summary)
-        lines.append((one.name, said or one.tables[0].title))
+    for study in done.experiments:
+        summary = "; ".join(f"{title}: {value}" for table in study.tables for title, value in table.summary)
+        lines.append((study.name, summary or study.tables[0].title))
     yield b.Answer(
         [
             *lines,
             *answer.look_at(notes),
-            ("files", str(found.files[0].parent) if found.files else "none"),
+            ("files", str(done.files[0].parent) if done.files else "none"),
         ]
     )
 

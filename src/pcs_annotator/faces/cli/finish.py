@@ -37,25 +37,25 @@ from pcs_annotator.tables.write import OutputPolicy
 @click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
 @options.KEEP_EARLIER
 @options.JSON
-def command(*, folder: Path, max_error: float, replace: bool, **given: Any) -> None:
+def command(*, folder: Path, max_error: float, replace: bool, **choices: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
     The machine labels the others. A text that stands in several rows is labelled once. It may be asked again at any
     time, and reads what people filled in to to_label.csv; once all rows have a label, the finished table is written. No
     model is called.
     """
-    terms = options.take(finishing.Terms, given)
-    found = finishing.finish(folder, max_error, terms, policy=OutputPolicy(replace=replace), **given)
-    labelled = f"{counted(found.labelled, 'row')} of {found.rows:,} ({percent(found.labelled, found.rows)})"
+    terms = options.take(finishing.Terms, choices)
+    finish = finishing.finish(folder, max_error, terms, policy=OutputPolicy(replace=replace), **choices)
+    labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
     lines: list[tuple[str, b.Words]] = [
-        ("promise", f"{found.goal}, in {found.rows:,} rows, with {percent(found.certainty, 1)} certainty"),
-        ("people", f"{counted(found.left, 'more row')} to label; {labelled} have a person's label already"),
+        ("promise", f"{finish.goal}, in {finish.rows:,} rows, with {percent(finish.certainty, 1)} certainty"),
+        ("people", f"{counted(finish.left, 'more row')} to label; {labelled} have a person's label already"),
     ]
-    if found.left:
-        lines.append(("time", f"about {max(found.hours, 0.1):.1f} hours, at {found.seconds:.0f} seconds a row"))
-        lines.append(("rows", f"{found.to_label}, the least certain first, or pcs review, queue Finish"))
+    if finish.left:
+        lines.append(("time", f"about {max(finish.hours, 0.1):.1f} hours, at {finish.seconds:.0f} seconds a row"))
+        lines.append(("rows", f"{finish.to_label}, the least certain first, or pcs review, queue Finish"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
-    if found.out is not None:
-        lines.append(("labels", f"{found.out} (columns final_label, labelled_by)"))
-        lines.append(("certificate", str(found.certificate)))
-    options.show(lambda: {**asdict(found), "hours": found.hours}, lambda: [b.Answer(lines)])
+    if finish.out is not None:
+        lines.append(("labels", f"{finish.out} (columns final_label, labelled_by)"))
+        lines.append(("certificate", str(finish.certificate)))
+    options.show(lambda: {**asdict(finish), "hours": finish.hours}, lambda: [b.Answer(lines)])

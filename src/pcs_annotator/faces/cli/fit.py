@@ -52,7 +52,7 @@ from pcs_annotator.verbs import fit_table
     help="Bootstrap resamples for each interval; default: 200.",
 )
 @options.printing
-def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: str, **given: Any) -> int:
+def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
     """Learn the weight of each model and relation from recorded votes, and what can be promised.
 
     TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
@@ -63,11 +63,11 @@ def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: 
 
     --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
-    given["reading"] = options.take(Reading, given)
-    people = options.take(FromPeople, given)
-    given |= {"people": people, "labels": given["labels"] or None, "table": source}
-    files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), given)
-    changes = {name: value for name, value in given.items() if value is not None}
+    choices["reading"] = options.take(Reading, choices)
+    people = options.take(FromPeople, choices)
+    choices |= {"people": people, "labels": choices["labels"] or None, "table": source}
+    files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), choices)
+    changes = {name: value for name, value in choices.items() if value is not None}
     if source.is_dir():
         if files.labels_out or model_out or files.labels:
             options_of_tables = "-o, --model-out and --labels"

@@ -22,10 +22,10 @@ def command(*, run: Path, id: str, text: str) -> None:
     """
     if not (id or text):
         raise click.UsageError("name the text: by its ID, or with --text")
-    found = forget(run, id, text)
-    kept = f"{counted(len(found.ids), 'text')} of the stream" if found.ids else "no text of the stream, which had none"
-    lines = [f"deleted {kept}, and {counted(found.answers, 'answer')} of models; nothing of it is left there"]
-    if found.rows:
-        rows = counted(len(found.rows), "row")
-        lines.append(f"{rows} of the run's data still have this text, such as {found.rows[0]}: delete them in the data")
-    options.tell(found._asdict(), *lines)
+    gone = forget(run, id, text)
+    kept = f"{counted(len(gone.ids), 'text')} of the stream" if gone.ids else "no text of the stream, which had none"
+    lines = [f"deleted {kept}, and {counted(gone.answers, 'answer')} of models; nothing of it is left there"]
+    if gone.rows:
+        rows = counted(len(gone.rows), "row")
+        lines.append(f"{rows} of the run's data still have this text, such as {gone.rows[0]}: delete them in the data")
+    options.tell(gone._asdict(), *lines)

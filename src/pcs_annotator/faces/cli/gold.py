@@ -33,50 +33,50 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
     The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
     """
     if rows is not None:
-        written, place = gold.draw_gold(folder, rows, draw, by or "")
-        known = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
-        wrote = f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
-        lines = [*([known] if written < rows else []), *([wrote] if written else [])]
-        options.tell({"rows": written, "drawn": rows, "file": str(place)}, *lines)
+        written, file = gold.draw_gold(folder, rows, draw, by or "")
+        counted_too = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
+        wrote = f"wrote {written} rows to {file}: fill in the column gold, then pcs fit {folder} --gold {file}"
+        lines = [*([counted_too] if written < rows else []), *([wrote] if written else [])]
+        options.tell({"rows": written, "drawn": rows, "file": str(file)}, *lines)
         return
-    found = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
-    following = _next_draw(folder, found)
+    plan = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
+    following = _next_draw(folder, plan)
     options.show(
-        lambda: asdict(found),
-        lambda: [gold_plan_shown(found), *([b.Answer([("next", b.strong(join(following)))])] if following else [])],
+        lambda: asdict(plan),
+        lambda: [gold_plan_shown(plan), *([b.Answer([("next", b.strong(join(following)))])] if following else [])],
     )
 
 
-def _next_draw(folder: Path, found: gold.GoldPlan) -> list[str]:
+def _next_draw(folder: Path, plan: gold.GoldPlan) -> list[str]:
     """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
-    ways = [each.get("simple") or each.get("gold only") for each in found.needed.values()]
-    count = min(100, found.left, min((n - found.gold_rows for n in ways if n and n > found.gold_rows), default=0))
+    ways = [each.get("simple") or each.get("gold only") for each in plan.needed.values()]
+    count = min(100, plan.left, min((n - plan.gold_rows for n in ways if n and n > plan.gold_rows), default=0))
     if not count:
         return []
     return ["pcs", "gold", str(folder), "--n", str(count)]
 
 
-def gold_plan_shown(found: gold.GoldPlan) -> ResultTable:
+def gold_plan_shown(plan: gold.GoldPlan) -> ResultTable:
     """Return how many gold rows each goal needs."""
-    ways = [*dict.fromkeys(way for ways in found.needed.values() for way in ways)]
-    has = counted(found.gold_rows, "row has", "rows have")
-    notes = [f"The share of {label_name(found.of)} is about {100 * found.share:.1f} %; {has} gold."]
-    if found.assumed is not None:
-        notes.append(f"That is too little: {percent(found.assumed, 1)} of labels are assumed to be right (--accuracy).")
-    notes.append(f"Numbers are totals, with the gold rows at hand; {counted(found.left, 'more row')} can be drawn.")
-    if any(n is None for ways in found.needed.values() for n in ways.values()):
+    ways = [*dict.fromkeys(way for ways in plan.needed.values() for way in ways)]
+    has = counted(plan.gold_rows, "row has", "rows have")
+    notes = [f"The share of {label_name(plan.of)} is about {100 * plan.share:.1f} %; {has} gold."]
+    if plan.assumed is not None:
+        notes.append(f"That is too little: {percent(plan.assumed, 1)} of labels are assumed to be right (--accuracy).")
+    notes.append(f"Numbers are totals, with the gold rows at hand; {counted(plan.left, 'more row')} can be drawn.")
+    if any(n is None for ways in plan.needed.values() for n in ways.values()):
         notes.append("too many: more rows than there are, or thousands.")
-    if found.more is not None:
-        notes.append(f"finish: people label about {counted(found.more, 'more row')}, random gold rows among them.")
-    if found.now is not None and found.now != found.more:
-        notes.append(f"pcs finish at once, without more random gold rows: {counted(found.now, 'more row')}.")
+    if plan.more is not None:
+        notes.append(f"finish: people label about {counted(plan.more, 'more row')}, random gold rows among them.")
+    if plan.now is not None and plan.now != plan.more:
+        notes.append(f"pcs finish at once, without more random gold rows: {counted(plan.now, 'more row')}.")
     return ResultTable(
         name="goals",
         title="Gold rows for each goal, by the way of drawing; in four cases out of five they are enough",
         columns=["goal", *ways],
         rows=[
             [goal, *("too many" if n.get(way, "") is None else n.get(way, "") for way in ways)]
-            for goal, n in found.needed.items()
+            for goal, n in plan.needed.items()
         ],
         notes=notes,
     )

@@ -48,7 +48,7 @@ from pcs_annotator.verbs import label
 @options.execution_options
 @options.options_for("limit", "replace", "spreadsheet_safe", "wait")
 @options.printing
-def command(*, data: Path | str, folder: Path, out: Path | None, **given: Any) -> int:
+def command(*, data: Path | str, folder: Path, out: Path | None, **choices: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
@@ -56,14 +56,14 @@ def command(*, data: Path | str, folder: Path, out: Path | None, **given: Any) -
     """
     if options.wanted("json") and out == STDIO:
         raise ConfigError("-o - and --json both write to standard output: leave one of them out")
-    saving = options.take(Saving, given)
+    saving = options.take(Saving, choices)
     request = RunRequest(
         data=data,
         folder=folder,
-        config=resolve_config.settings_of(options.take_settings(given)),
+        config=resolve_config.settings_of(options.take_settings(choices)),
         progress=options.shown(),
         say=options.saying(),
-        **given,
+        **choices,
     )
     path = out or label.default_out(data)
     if variables_in(RunFolder(folder)):

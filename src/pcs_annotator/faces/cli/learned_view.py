@@ -109,7 +109,7 @@ def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Se
 def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> list[b.Block]:
     """Return what came out of a fit to a table of votes, and the files that were written."""
     counts = Counts.of(fitted.outcomes)
-    found = answer.findings(fitted.facts)
+    findings = answer.findings(fitted.facts)
     labels = [("labels", f"{files.labels_out} (column {LABEL})")] if files.labels_out else []
     compared = [("next", b.strong(f"pcs evaluate {quote(str(files.table))}"))] if fitted.learned.figures else []
     return [
@@ -118,7 +118,7 @@ def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
                 answer.labelled(counts),
                 answer.quality(fitted.learned, counts),
                 answer.usable(fitted.learned.model, counts),
-                *answer.look_at([*found, *notes]),
+                *answer.look_at([*findings, *notes]),
                 *labels,
                 ("files", str(files.model)),
                 *compared,
@@ -136,12 +136,12 @@ def fit_details(fitted: fit_table.FittedTable, _files: fit_table.FitFiles, notes
 
 def look_at_shown(facts: Facts, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield warnings, and what is or may be wrong; a fit has also warned about some of it."""
-    found = {flag.detail for flag in what_to_look_at(facts)}
-    yield from notes_shown([one for one in notes if one not in found])
-    if found:
+    details = {flag.detail for flag in what_to_look_at(facts)}
+    yield from notes_shown([note for note in notes if note not in details])
+    if details:
         yield look_at(facts)
 
 
 def notes_shown(notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield warnings."""
-    yield from (b.text(f"note: {one}", kind="warning") for one in notes)
+    yield from (b.text(f"note: {note}", kind="warning") for note in notes)

@@ -114,8 +114,8 @@ def _main(arguments: list[str] | None) -> int:
     try:
         _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
         with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():
-            given = sys.argv[1:] if arguments is None else arguments
-            return pcs.main(args=given, prog_name="pcs", standalone_mode=False, obj=tuple(given)) or 0
+            words = sys.argv[1:] if arguments is None else arguments
+            return pcs.main(args=words, prog_name="pcs", standalone_mode=False, obj=tuple(words)) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         with suppress(OSError):  # the terminal may be gone
             click.echo("interrupted; all answers are kept, and the same command resumes", err=True)

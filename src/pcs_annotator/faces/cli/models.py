@@ -28,8 +28,8 @@ def list_() -> None:
 
     Any other model works too.
     """
-    known = models.list_models()
-    options.show(lambda: [*map(asdict, known)], lambda: models_shown(known))
+    catalogue = models.list_models()
+    options.show(lambda: [*map(asdict, catalogue)], lambda: models_shown(catalogue))
 
 
 @command.command("pull")
@@ -61,31 +61,31 @@ def check(model: tuple[str, ...]) -> int:
     options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups))
     for note in notes:
         options.say(f"note: {note}")
-    return exit_codes.ExitCode.DONE if all(one.answers for one in checkups) else exit_codes.ExitCode.USER
+    return exit_codes.ExitCode.DONE if all(checkup.answers for checkup in checkups) else exit_codes.ExitCode.USER
 
 
-def models_shown(known: Sequence[models.KnownModel]) -> list[b.Block]:
+def models_shown(catalogue: Sequence[models.KnownModel]) -> list[b.Block]:
     """Return a row per model."""
     rows: list[b.Row] = []
-    for one in known:
-        context = f"{one.context_tokens / 1000:,.0f}k" if one.context_tokens else "?"
+    for model in catalogue:
+        context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
         price = ["price", "unknown", ""]
-        if one.usd_per_million_in is not None:
-            price = [f"{one.usd_per_million_in:g}", f"{one.usd_per_million_out:g}", f"{one.price_as_of:%Y-%m}"]
-        rows.append([one.name, context, *price])
+        if model.usd_per_million_in is not None:
+            price = [f"{model.usd_per_million_in:g}", f"{model.usd_per_million_out:g}", f"{model.price_as_of:%Y-%m}"]
+        rows.append([model.name, context, *price])
     return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
 
 
 def checkups_shown(checkups: Sequence[models.Checkup]) -> Iterator[b.Block]:
     """Yield one paragraph per checked model."""
-    for one in checkups:
-        if one.answers:
-            money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
-            form = "answers restricted to the labels" if one.constrained else "free-text answers"
-            logs = "log-probabilities" if one.graded else "no log-probabilities"
-            yield f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}"
+    for checkup in checkups:
+        if checkup.answers:
+            money = "price unknown" if checkup.usd is None else f"${checkup.usd:.6f} for this check"
+            form = "answers restricted to the labels" if checkup.constrained else "free-text answers"
+            logs = "log-probabilities" if checkup.graded else "no log-probabilities"
+            yield f"✓ {checkup.model}: {checkup.seconds:.2f} s, {form}, {logs}, {money}"
         else:
-            yield f"✗ {one.model}: {one.problem}"
+            yield f"✗ {checkup.model}: {checkup.problem}"
 
 
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:

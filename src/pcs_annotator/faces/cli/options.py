@@ -37,8 +37,8 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, metavar="A,B", help=help, callback=lambda _context, _parameter, value: listed(value))
 
 
-def _note(context: click.Context, parameter: click.Parameter, given: Any) -> None:
-    context.meta[f"pcs_annotator.{parameter.name}"] = given
+def _note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    context.meta[f"pcs_annotator.{parameter.name}"] = value
 
 
 def labels_options(help: str) -> Callable[[F], F]:
@@ -65,9 +65,9 @@ PATH = click.Path(path_type=Path)
 TABLE = click.types.FuncParamType(table_place)
 
 
-def ledger_address(_context: click.Context, _parameter: click.Parameter, given: str | None) -> LedgerAddress | None:
+def ledger_address(_context: click.Context, _parameter: click.Parameter, address: str | None) -> LedgerAddress | None:
     """Return where a ledger is: the address of a server, or a file."""
-    return given if given is None or on_server(given) else Path(given)
+    return address if address is None or on_server(address) else Path(address)
 
 
 def setting_option(name: str) -> Callable[[F], F]:
@@ -160,10 +160,10 @@ class ManyOptions(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their purposes."""
         groups: dict[str, list[tuple[str, str]]] = {purpose: [] for purpose in PURPOSES}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                groups["Question" if one.name in self.asks else _purpose(str(one.name))].append(record)
+                groups["Question" if parameter.name in self.asks else _purpose(str(parameter.name))].append(record)
         longest = max(len(record[0]) for records in groups.values() for record in records)
         for purpose, records in groups.items():
             if records:
@@ -227,8 +227,8 @@ KEEP_EARLIER = click.option(
 
 def settings_options(function: F) -> F:
     """Add the options for task, models, columns, learning and promise, and the file that has them."""
-    known = all_settings().items()
-    names = [name for name, (section, one) in known if section and one.option and name not in EXECUTION]
+    table = all_settings().items()
+    names = [name for name, (section, setting) in table if section and setting.option and name not in EXECUTION]
     return with_options(*map(setting_option, names), CONFIG)(function)
 
 
@@ -265,9 +265,9 @@ listening_options = with_options(
 def instead(command: str) -> str:
     """Return the command line that was given, with another command in the place of this one."""
     context = click.get_current_context()
-    given = list(context.obj or (context.info_name, *context.args))
-    given[given.index(str(context.info_name))] = command
-    return join(["pcs", *given])
+    words = list(context.obj or (context.info_name, *context.args))
+    words[words.index(str(context.info_name))] = command
+    return join(["pcs", *words])
 
 
 def say(text: str, *, shown: bool = True) -> None:
@@ -286,7 +286,7 @@ def saying() -> Callable[[str], None]:
 def show(
     as_json: Callable[..., object],
     as_blocks: Callable[..., Iterable[object]],
-    *found: Any,
+    *results: Any,
     details: Callable[..., Iterable[object]] | None = None,
     stderr: bool = False,
 ) -> None:
@@ -295,14 +295,14 @@ def show(
     With `--details`, the evidence comes first, so that the answer is what a terminal shows last.
     """
     if wanted("json"):
-        echo_json(as_json(*found))
+        echo_json(as_json(*results))
     elif not wanted("quiet"):
         from rich.console import Console
 
         from pcs_annotator.showing import to_terminal
 
-        evidence = details(*found) if details is not None and wanted("details") else ()
-        to_terminal.show(*evidence, *as_blocks(*found), console=Console(highlight=False, stderr=stderr))
+        evidence = details(*results) if details is not None and wanted("details") else ()
+        to_terminal.show(*evidence, *as_blocks(*results), console=Console(highlight=False, stderr=stderr))
 
 
 def tell(values: object, *lines: str) -> None:
@@ -325,5 +325,5 @@ def gathered_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PcsWarning)
         yield notes
-    found = (str(one.message) for one in caught if issubclass(one.category, PcsWarning))
-    notes.extend(dict.fromkeys(found))
+    messages = (str(warning.message) for warning in caught if issubclass(warning.category, PcsWarning))
+    notes.extend(dict.fromkeys(messages))

@@ -30,8 +30,8 @@ def command(
     CSV has one row per figure. LaTeX needs the packages booktabs and graphicx.
     """
     kind = paper.format_of(name, out)
-    found = paper.paper_of(open_run(folder), order)
+    parts = paper.paper_of(open_run(folder), order)
     if out is None:
-        click.echo(paper.paper_text(found, kind), nl=False)
+        click.echo(paper.paper_text(parts, kind), nl=False)
     else:
-        click.echo(f"wrote {paper.write_paper(found, kind, out, OutputPolicy(replace=replace))}")
+        click.echo(f"wrote {paper.write_paper(parts, kind, out, OutputPolicy(replace=replace))}")

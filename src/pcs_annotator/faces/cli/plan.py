@@ -35,16 +35,16 @@ PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
 @options.options_for("cascade", "limit")
 @options.JSON
-def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **given: Any) -> None:
+def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **choices: Any) -> None:
     """Show calls, tokens and cost of a run over DATA; no model is called.
 
     With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
     settled.
     """
-    if given["cascade"] and folder is None:
+    if choices["cascade"] and folder is None:
         raise ConfigError("--cascade is about labelling with a fitted run: name one with --run")
-    saving = options.take(Saving, dict(given))
-    settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(given))
+    saving = options.take(Saving, dict(choices))
+    settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(choices))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
@@ -106,9 +106,9 @@ def calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total."""
     yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
     yield b.Table(columns=b.bill_columns("max. "), rows=b.bill_rows(plan.models))
-    if known := plan.calls - plan.left.calls:
+    if answered := plan.calls - plan.left.calls:
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
-        yield f"the ledger already has the answers to {count(known)} of them: {left}"
+        yield f"the ledger already has the answers to {count(answered)} of them: {left}"
 
 
 def not_called(plan: Plan) -> Iterator[b.Block]:

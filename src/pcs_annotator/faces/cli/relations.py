@@ -29,8 +29,8 @@ def command() -> None:
 @options.JSON
 def list_(config: Path | None) -> None:
     """List all relations: built in, from plug-ins, and your own."""
-    known = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [asdict(one) for one in known], lambda: relations_shown(known))
+    listed = relations.list_relations(read_settings(config, Path.cwd(), {}))
+    options.show(lambda: [asdict(relation) for relation in listed], lambda: relations_shown(listed))
 
 
 @command.command("try")
@@ -62,33 +62,33 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 @options.reading_options
 @options.DETAILS
 @options.JSON
-def value(*, source: Path, **given: Any) -> None:
+def value(*, source: Path, **choices: Any) -> None:
     """Which rewrites pay? What each relation adds beside the original question; no model is called.
 
     RUN_OR_VOTES is a run folder or a table of votes, with gold labels (see pcs fit). Gains are in points of class AUROC
     on gold rows that the fit did not see, with 95 % intervals: per question, where the relation applies, and over all
     texts.
     """
-    splitting, reading = options.take(evaluate.Splitting, given), options.take(Reading, given)
+    splitting, reading = options.take(evaluate.Splitting, choices), options.take(Reading, choices)
     with options.gathered_warnings() as notes:
-        recorded = evaluate.RecordedVotes.read(source, reading).plus(given["rewritten"])
-        if given["hard"]:
+        recorded = evaluate.RecordedVotes.read(source, reading).plus(choices["rewritten"])
+        if choices["hard"]:
             recorded = recorded._replace(votes=recorded.votes.hard())
-        found = evaluate.value_of_votes(recorded, splitting, given["optimiser"], source.name)
+        values = evaluate.value_of_votes(recorded, splitting, choices["optimiser"], source.name)
     options.show(
-        lambda: {**found.to_dict(), "warnings": notes},
-        lambda: values_shown(found, notes),
-        details=lambda: [found.table, *found.conclusions],
+        lambda: {**values.to_dict(), "warnings": notes},
+        lambda: values_shown(values, notes),
+        details=lambda: [values.table, *values.conclusions],
     )
 
 
-def values_shown(found: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
+def values_shown(values: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield what the relations with the largest gains add, and which ones to keep."""
-    yield replace(found.table, rows=found.table.rows[:RELATIONS_SHOWN], notes=())
-    told = dict.fromkeys([*found.conclusions[:2], found.conclusions[-1]])
-    said = [clipped(one, LONGEST_CONCLUSION) for one in told]
-    verdict = [("" if at else "verdict", one) for at, one in enumerate(said)]
-    more = len(found.relations) - RELATIONS_SHOWN
+    yield replace(values.table, rows=values.table.rows[:RELATIONS_SHOWN], notes=())
+    conclusions = dict.fromkeys([*values.conclusions[:2], values.conclusions[-1]])
+    sentences = [clipped(conclusion, LONGEST_CONCLUSION) for conclusion in conclusions]
+    verdict = [("" if at else "verdict", conclusion) for at, conclusion in enumerate(sentences)]
+    more = len(values.relations) - RELATIONS_SHOWN
     rest = f" and {counted(more, 'more relation')}" if more > 0 else ""
     yield b.Answer([*verdict, *look_at(notes), ("more", f"--details: how gains are computed{rest}")])
 
@@ -105,12 +105,14 @@ NAMES = (
 )
 
 
-def relations_shown(known: Sequence[relations.KnownRelation]) -> list[b.Block]:
+def relations_shown(listed: Sequence[relations.KnownRelation]) -> list[b.Block]:
     """Return a row per relation."""
     rows: list[b.Row] = []
-    for one in known:
-        needs = ", ".join(NEEDS[need] for need in one.needs)
-        rows.append([one.name, one.changes, one.version, "yes" if one.deterministic else "no", needs])
+    for relation in listed:
+        needs = ", ".join(NEEDS[need] for need in relation.needs)
+        rows.append(
+            [relation.name, relation.changes, relation.version, "yes" if relation.deterministic else "no", needs]
+        )
     titles = ("relation", "changes", "version", "deterministic", "needs")
     return [b.Table(columns=[b.Column(title) for title in titles], rows=rows), *NAMES]
 
@@ -143,8 +145,10 @@ def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
         rewritten = (variant.text if variant.text is not None else variant.refused) or ""
         yield b.Change(variant.source, rewritten)
         yield b.text(b.strong("→ "), rewritten)
-    for one in variant.checks:
-        yield b.Stamp(f"{'✓' if one.passed else '✗'} {one.check:<12}{one.detail}", "good" if one.passed else "bad")
+    for check in variant.checks:
+        yield b.Stamp(
+            f"{'✓' if check.passed else '✗'} {check.check:<12}{check.detail}", "good" if check.passed else "bad"
+        )
     if tried.question:
         example = " (an example; [task] in pcs.toml has yours)" if tried.example else ""
         yield b.Paragraph(f"The question{example}:", "title")

@@ -32,17 +32,17 @@ LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth 
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
 @options.options_in(ReviewOptions)
 @click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
-def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **given: Any) -> None:
+def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **choices: Any) -> None:
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
     from pcs_annotator.faces.review.app import Pages
     from pcs_annotator.faces.web.server import listen, serve
 
-    how, name, book = options.take(ReviewOptions, given), folder.resolve().name, CodebookFolder.find(folder)
+    how, name, book = options.take(ReviewOptions, choices), folder.resolve().name, CodebookFolder.find(folder)
     if book and keys:
         raise ConfigError("--keys is for one variable: leave it out, or name the folder of one variable")
-    token = given["token"]
-    listening = options.take(listen, given)
+    token = choices["token"]
+    listening = options.take(listen, choices)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
         labels = keys_of(review.labels, keys) if isinstance(review, Review) and not review.rows.task.number else {}

@@ -23,7 +23,7 @@ from pcs_annotator.verbs.codebook import run_codebook
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.options_for("limit", "to_label", "spreadsheet_safe", "gold_wins", "replace", "fresh", "wait")
 @options.printing
-def command(*, data: Path | str, config: Path | None, out: Path | None, **given: Any) -> int:
+def command(*, data: Path | str, config: Path | None, out: Path | None, **choices: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
@@ -37,7 +37,7 @@ def command(*, data: Path | str, config: Path | None, out: Path | None, **given:
     with a gold label; all rows get a label.
     """
     folder = out or default_folder(data)
-    flags = options.take_settings(given)
+    flags = options.take_settings(choices)
     settings = resolve_config.read_settings(config, Path.cwd(), flags, run.learn_defaults(folder))
     request = RunRequest(
         data=data,
@@ -47,7 +47,7 @@ def command(*, data: Path | str, config: Path | None, out: Path | None, **given:
         announce=(lambda panel: to_terminal.show(*panel.reasons, "")) if options.shown() else None,
         say=options.saying(),
         ask_gold_sample=_asked_gold_sample if options.shown() and sys.stdin.isatty() else None,
-        **given,
+        **choices,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
     if settings.variables:
@@ -62,5 +62,5 @@ def _asked_gold_sample(rows: int) -> GoldSample:
     """Ask how the gold rows of the data were chosen: a promise needs rows drawn at random."""
     how = f"{counted(rows, 'row has', 'rows have')} a gold label. Were these rows drawn at random?"
     answer = click.prompt(f"{how} yes, no, or unknown", type=click.Choice(["yes", "no", "unknown"]), default="unknown")
-    said: dict[str, GoldSample] = {"yes": "random", "no": "chosen", "unknown": "unknown"}
-    return said[answer]
+    samples: dict[str, GoldSample] = {"yes": "random", "no": "chosen", "unknown": "unknown"}
+    return samples[answer]

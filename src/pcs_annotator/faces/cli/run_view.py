@@ -65,7 +65,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
 
 def show_run(result: RunResult, notes: Sequence[str]) -> None:
     """Print what came out of a run or a fit: the answer, and with `--details` what it is based on."""
-    options.show(run_json, lambda *found: [answer.of_run(*found)], result, notes, details=run_details)
+    options.show(run_json, lambda *results: [answer.of_run(*results)], result, notes, details=run_details)
 
 
 def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
@@ -99,9 +99,9 @@ Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromPeople, **how: Any) -> int:
     """Learn again from the votes on every variable, print what came out, and return the exit code."""
     if people.gold is not None:
-        one = next(iter(book.parts.values()))
+        part = next(iter(book.parts.values()))
         raise ConfigError(
-            f"--gold is about one variable: name its folder, such as pcs fit {one} --gold {people.gold}; for several, "
+            f"--gold is about one variable: name its folder, such as pcs fit {part} --gold {people.gold}; for several, "
             "add columns called like the variables to the data, and repeat pcs run"
         )
     return show_codebook(lambda: codebook.fit_codebook(book, changes, people=people, **how))
@@ -111,18 +111,18 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     """Work on all variables of a codebook, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
         result = work()
-    found, failed = result.results, _failed(result.results)
+    runs, failed = result.results, _failed(result.results)
     written: list[answer.Line] = [
         ("labels", str(result.labels)),
         ("report", f"{result.report}, which leads to one for every variable"),
         ("next", b.strong(answer.again(failed) if failed else f"pcs review {quote(str(result.folder))}")),
     ]
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
-    parts = {name: run_json(one, ()) for name, one in found.items()}
+    parts = {name: run_json(run, ()) for name, run in runs.items()}
     values = {**files, "variables": parts, "warnings": notes}
-    judged: dict[str, Judged] = {**found, **result.sets}
+    judged: dict[str, Judged] = {**runs, **result.sets}
     table = variables_table(result.variables, judged, right_of(judged))
-    return _show_variables(found, result.sets, values, table, written, counted(len(result.variables), "variable"))
+    return _show_variables(runs, result.sets, values, table, written, counted(len(result.variables), "variable"))
 
 
 def label_and_show(request: RunRequest, out: Path, saving: Saving, as_json: LabelledJson) -> int:
@@ -130,22 +130,24 @@ def label_and_show(request: RunRequest, out: Path, saving: Saving, as_json: Labe
     book = CodebookFolder.find(request.folder)
     assert book is not None
     with options.gathered_warnings() as notes:
-        found, sets = codebook.label_codebook(book, request, out, saving)
-    parts = {name: as_json(one, ()) for name, one in found.items()}
-    table, written = variables_table(book.variables, {**found, **sets}, {}), [("labels", str(out))][out == STDIO :]
-    code = _show_variables(found, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
-    differ = saving.on_drift != "accept" and any(one.drift and one.drift.found for one in found.values())
+        results, sets = codebook.label_codebook(book, request, out, saving)
+    parts = {name: as_json(result, ()) for name, result in results.items()}
+    table, written = variables_table(book.variables, {**results, **sets}, {}), [("labels", str(out))][out == STDIO :]
+    code = _show_variables(results, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
+    differ = saving.on_drift != "accept" and any(result.drift and result.drift.found for result in results.values())
     return exit_codes.ExitCode.DRIFT if differ and code != exit_codes.ExitCode.BUDGET else code
 
 
-def ended(found: Variables, *, differ: bool = False) -> int:
+def ended(results: Variables, *, differ: bool = False) -> int:
     """Return the exit code; with `--quiet`, say on stderr for how many rows there is no label, why, and what to do."""
-    every = [(one.counts, one.tally) for one in found.values()]
+    every = [(result.counts, result.tally) for result in results.values()]
     code = max(exit_codes.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
-    rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(found))]
+    rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(results))]
     if rows and not why:
-        said = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]()).most_common(1)
-        why = [f"no usable answer ({said[0][0] if said else 'none'}); answers are kept: try other models or wording"]
+        common = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]()).most_common(1)
+        why = [
+            f"no usable answer ({common[0][0] if common else 'none'}); answers are kept: try other models or wording"
+        ]
     if why and options.wanted("quiet"):
         missing = f"no label for {count(rows)} of {counted(every[0][0].rows, 'row')}: " if rows else ""
         retries = "".join(dict.fromkeys(f" ({tally.retries_by_cause()})" for _, tally in every if tally.retries))
@@ -153,16 +155,16 @@ def ended(found: Variables, *, differ: bool = False) -> int:
     return code
 
 
-def _failed(found: Variables) -> Counter[str]:
+def _failed(results: Variables) -> Counter[str]:
     """Return reason → questions without an answer; the labels of a variable share its questions."""
     failed = defaultdict[str, Counter[str]](Counter)
-    for part, one in found.items():
-        failed[part.partition("=")[0]] |= one.tally.failed
+    for part, result in results.items():
+        failed[part.partition("=")[0]] |= result.tally.failed
     return sum(failed.values(), Counter[str]())
 
 
 def _show_variables(  # what is shown, one argument each
-    found: Variables,
+    results: Variables,
     sets: Mapping[str, SetResult],
     values: Mapping[str, Any],
     table: b.Table,
@@ -170,11 +172,13 @@ def _show_variables(  # what is shown, one argument each
     variables: str = "",
 ) -> int:
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
-    whole = {name: to_plain(one.model) | {"decisions": one.counts.decisions} for name, one in sets.items()}
-    calls, known = (sum(getattr(one.tally, name) for one in found.values()) for name in ("calls", "from_ledger"))
-    said = counted(max(one.counts.rows for one in found.values()), "row") + (variables and f", {variables}")
-    cost = [answer.cost(calls, known, ())] if calls or known else []
-    look = answer.look_at([*answer.unanswered(_failed(found)), *values["warnings"]])
-    lines = [("labelled", said), ("use", in_words({**found, **sets})), *look, *cost, *written]
+    whole = {name: to_plain(result.model) | {"decisions": result.counts.decisions} for name, result in sets.items()}
+    calls, reused = (
+        sum(getattr(result.tally, name) for result in results.values()) for name in ("calls", "from_ledger")
+    )
+    labelled = counted(max(result.counts.rows for result in results.values()), "row") + (variables and f", {variables}")
+    cost = [answer.cost(calls, reused, ())] if calls or reused else []
+    look = answer.look_at([*answer.unanswered(_failed(results)), *values["warnings"]])
+    lines = [("labelled", labelled), ("use", in_words({**results, **sets})), *look, *cost, *written]
     options.show(lambda: {**values, "sets": whole}, lambda: [table, b.Answer(lines)], stderr=not written)
-    return ended(found)
+    return ended(results)

@@ -40,7 +40,7 @@ DEFAULT_PORT = 8080
     "--mcp", is_flag=True, help="Be a tool of an assistant (Model Context Protocol) instead; no port is open."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
-def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given: Any) -> int:
+def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **choices: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
     POST /v1/classify takes a text or a list of texts; /openapi.json describes all fields and errors. Ctrl-C finishes
@@ -51,21 +51,21 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **given
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.service import Service
 
-    given["saving"] = options.take(Saving, given)
-    how, book = options.take(LoadOptions, given), CodebookFolder.find(folder)
+    choices["saving"] = options.take(Saving, choices)
+    how, book = options.take(LoadOptions, choices), CodebookFolder.find(folder)
     places = book.parts if book else {"": folder}
     say = partial(click.echo, err=True) if mcp else options.say  # an assistant reads standard output
-    services = {name: Service(place, how, say, refit_every) for name, place in places.items()}
-    for one in services.values():
-        one.check()
-    limits = options.take(Limits, given)
+    services = {name: Service(path, how, say, refit_every) for name, path in places.items()}
+    for service in services.values():
+        service.check()
+    limits = options.take(Limits, choices)
     if mcp:
         need_web("pcs serve --mcp", "mcp")
         from pcs_annotator.faces.serve.mcp import serve_mcp
 
         asyncio.run(serve_mcp(services, limits, book))
         return 0
-    door = options.take(listen, given)
+    door = options.take(listen, choices)
     with door.socket:
         asyncio.run(serve_run(services, door, limits, options.say, book=book, verbose=verbose))
     options.say("stopped; all answers are kept")

@@ -27,21 +27,21 @@ def command(*, run: Path, number: int | None) -> None:
         promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
         options.tell({"version": number, "promise": promise}, f"{run} uses version {number} now; {promise}")
         return
-    found = list_versions(Run.open(run).folder)
+    versions = list_versions(Run.open(run).folder)
     numbers = b.numbers("gold rows", "accuracy", "accepted")
     columns = [b.Column("version"), b.Column("made (UTC)"), *numbers, b.Column("")]
     rows: list[b.Row] = [
         [
-            str(one.number),
-            one.made[:16].replace("T", " "),
-            f"{one.gold_rows:,}",
-            "–" if one.accuracy is None else percent(one.accuracy, 1),
-            "–" if one.accepted is None else percent(one.accepted, 1),
-            "in use" if one.in_use else "",
+            str(version.number),
+            version.made[:16].replace("T", " "),
+            f"{version.gold_rows:,}",
+            "–" if version.accuracy is None else percent(version.accuracy, 1),
+            "–" if version.accepted is None else percent(version.accepted, 1),
+            "in use" if version.in_use else "",
         ]
-        for one in found
+        for version in versions
     ]
     options.show(
-        lambda: {"versions": [one._asdict() for one in found]},
-        lambda: [b.Table(columns=columns, rows=rows) if found else f"{run} has no fit yet: pcs fit {run}"],
+        lambda: {"versions": [version._asdict() for version in versions]},
+        lambda: [b.Table(columns=columns, rows=rows) if versions else f"{run} has no fit yet: pcs fit {run}"],
     )

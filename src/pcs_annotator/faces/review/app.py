@@ -21,6 +21,7 @@ from pcs_annotator.core.review import Verdict
 from pcs_annotator.faces.review.codebook import form_view, save_form
 from pcs_annotator.faces.review.forms import (
     QUEUE,
+    QUEUES,
     REVIEWER,
     Visit,
     form_of,
@@ -32,7 +33,6 @@ from pcs_annotator.faces.review.forms import (
 from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
-from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review
@@ -99,15 +99,15 @@ class Pages:
     def _start(self, visit: Visit, _: Fields) -> Screen:
         return self._next(visit)
 
-    def _row(self, visit: Visit, given: Fields) -> Screen:
-        shown_by = one_of(QUEUES, given, "shown_by", "chosen")
-        return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
+    def _row(self, visit: Visit, fields: Fields) -> Screen:
+        shown_by = one_of(QUEUES, fields, "shown_by", "chosen")
+        return self._item(self._review.show(fields.get("id", "").strip(), visit.reviewer, shown_by), visit)
 
-    def _step(self, visit: Visit, given: Fields) -> Screen:
+    def _step(self, visit: Visit, fields: Fields) -> Screen:
         """Return the row that this person saw before or after another one."""
         queues = self._review.trail(visit.reviewer)
-        trail, name = list(queues), given.get("id", "")
-        at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
+        trail, name = list(queues), fields.get("id", "")
+        at = (trail.index(name) if name in trail else len(trail)) + (-1 if fields.get("by") == "-1" else 1)
         if at >= len(trail) or not trail:
             return self._next(visit)
         before = trail[max(at, 0)]
@@ -125,41 +125,41 @@ class Pages:
     # verdicts
 
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
-        given = verdict_of(form, visit.reviewer)
+        verdict = verdict_of(form, visit.reviewer)
         try:
             review = self._review
-            said = _saved(review.submit(given)) if isinstance(review, Review) else save_form(review, given, form)
+            message = _saved(review.submit(verdict)) if isinstance(review, Review) else save_form(review, verdict, form)
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
-            fresh = self._review.show(given.id, visit.reviewer, given.queue)
+            fresh = self._review.show(verdict.id, visit.reviewer, verdict.queue)
             return self._item(fresh, visit, message=str(error), kind="problem", status=409)
-        return self._next(visit, message=said, kind="saved")
+        return self._next(visit, message=message, kind="saved")
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
-        found = self._review.undo(visit.reviewer)
-        said = {"message": _undone(found), "kind": "saved"} if found else {"message": NOTHING_TO_UNDO}
-        if not found:
-            return self._next(visit, **said)
-        return self._item(self._review.show(found[0].id, visit.reviewer, found[0].queue), visit, **said)
+        undone = self._review.undo(visit.reviewer)
+        status = {"message": _undone(undone), "kind": "saved"} if undone else {"message": NOTHING_TO_UNDO}
+        if not undone:
+            return self._next(visit, **status)
+        return self._item(self._review.show(undone[0].id, visit.reviewer, undone[0].queue), visit, **status)
 
     # answers
 
-    def _next(self, visit: Visit, **said: Any) -> Screen:
+    def _next(self, visit: Visit, **status: Any) -> Screen:
         address = link("/", queue=visit.queue)
         shown = self._review.next_row(visit.reviewer, visit.queue)
         if shown is None:
             why = self._review.why_empty(visit.reviewer, visit.queue)
             end = end_view(visit.queue, self._review.progress(visit.reviewer), why, self._review.folder)
-            return Screen(title="Nothing left", main=end, address=address, **said)
-        return self._item(shown, visit, address=address, **said)
+            return Screen(title="Nothing left", main=end, address=address, **status)
+        return self._item(shown, visit, address=address, **status)
 
-    def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Screen:
+    def _item(self, shown: Shown, visit: Visit, *, address: str = "", **status: Any) -> Screen:
         view = form_view(shown, visit) if shown.variables else item_view(shown, visit, self._keys)
         aside = tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns", tabindex="0")
         main = tag("div", tag("div", view, class_="work"), aside, class_="desk")
         address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
-        return Screen(title=f"Row {shown.id}", main=main, address=address, **said)
+        return Screen(title=f"Row {shown.id}", main=main, address=address, **status)
 
     # sending
 
@@ -171,11 +171,11 @@ class Pages:
         """Return the handler that answers somebody whose name is known, and asks for it otherwise."""
 
         async def answer(request: Request) -> Response:
-            given = await form_of(request) if request.method == "POST" else request.query_params
-            visit = visit_of(request, {**_fields_in(given.get("here", "")), **given}, self._usual_reviewer)
+            fields = await form_of(request) if request.method == "POST" else request.query_params
+            visit = visit_of(request, {**_fields_in(fields.get("here", "")), **fields}, self._usual_reviewer)
             if not visit.reviewer:
                 return RedirectResponse("/reviewer", 303)
-            response = self._sent(request, visit, make(visit, given))
+            response = self._sent(request, visit, make(visit, fields))
             if request.cookies.get(QUEUE) != visit.queue:
                 response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
             return response
@@ -190,8 +190,8 @@ class Pages:
         strip = self._strip(visit) if visit.reviewer else Markup("")
         if for_script:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
-            said = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
-            return JSONResponse(parts | said, answer.status)
+            about = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
+            return JSONResponse(parts | about, answer.status)
         frame = PageFrame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
         return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
 
@@ -199,8 +199,8 @@ class Pages:
         status = STATUS.get(type(error), 400)
         if _for_script(request):
             return error_response(status, str(error), request_id_of(request))
-        title, said = tag("h1", "That did not work"), sentence(str(error))
-        main = tag("div", title, said, sentence(tag("a", "To the review", href="/")), class_="card")
+        title, problem = tag("h1", "That did not work"), sentence(str(error))
+        main = tag("div", title, problem, sentence(tag("a", "To the review", href="/")), class_="card")
         answer = Screen(title="Problem", main=main, address="/", status=status)
         return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
 
@@ -235,15 +235,15 @@ def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
 
 
-def _saved(given: Verdict) -> str:
+def _saved(verdict: Verdict) -> str:
     """Return what was saved and, where they were hidden until now, what the models say."""
-    said = f"{'Skipped' if given.label is None else f'Saved: {given.label}'} · row {given.id}"
-    if not given.blind or given.label is None:
-        return said
-    sure = "" if given.confidence is None else f" ({number(given.confidence)})"
-    return f"{said} · models: {'no label' if given.proposed is None else given.proposed}{sure}"
+    message = f"{'Skipped' if verdict.label is None else f'Saved: {verdict.label}'} · row {verdict.id}"
+    if not verdict.blind or verdict.label is None:
+        return message
+    sure = "" if verdict.confidence is None else f" ({number(verdict.confidence)})"
+    return f"{message} · models: {'no label' if verdict.proposed is None else verdict.proposed}{sure}"
 
 
-def _undone(found: Sequence[Verdict]) -> str:
-    same = len({one.id for one in found}) == 1
-    return f"Undone: row {found[0].id}" if same else f"Undone: {counted(len(found), 'verdict')}"
+def _undone(verdicts: Sequence[Verdict]) -> str:
+    same = len({verdict.id for verdict in verdicts}) == 1
+    return f"Undone: row {verdicts[0].id}" if same else f"Undone: {counted(len(verdicts), 'verdict')}"

@@ -17,40 +17,45 @@ MOST_WITHOUT_SEARCH = 12  # labels that can be taken in without a box to search 
 NONE, CANNOT_TELL = "none", ""
 
 
-def save_form(review: CodebookReview, given: Given, form: Mapping[str, str]) -> str:
+def save_form(review: CodebookReview, verdict: Given, form: Mapping[str, str]) -> str:
     """Store the verdicts in a form, and return what to say; where models were hidden, on what they say something else.
 
     Skipping a text skips all its variables.
     """
     if form.get("skip"):
-        review.submit(given, dict.fromkeys(review.reviews))
-        return f"Skipped · row {given.id}"
+        review.submit(verdict, dict.fromkeys(review.reviews))
+        return f"Skipped · row {verdict.id}"
     asked = form.get("asked", "").split("|")
     variables = {name: task for name, task in review.variables.items() if name in asked}
     saved = review.submit(
-        given, dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
+        verdict, dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
     )
-    said, blind = f"Saved · row {given.id}", {part: one for part, one in saved.items() if one.blind and one.label}
+    message, blind = (
+        f"Saved · row {verdict.id}",
+        {part: answer for part, answer in saved.items() if answer.blind and answer.label},
+    )
     if not blind:
-        return said
-    other = [f"{part} ({one.proposed or 'no label'})" for part, one in blind.items() if one.label != one.proposed]
-    return f"{said} · models differ on {series(other)}" if other else f"{said} · models say the same"
+        return message
+    other = [
+        f"{part} ({answer.proposed or 'no label'})" for part, answer in blind.items() if answer.label != answer.proposed
+    ]
+    return f"{message} · models differ on {series(other)}" if other else f"{message} · models say the same"
 
 
 def form_view(shown: Shown, visit: Visit) -> Markup:
     """Return a text, and a form with all its variables."""
-    asked = [one for one in shown.variables if one.asked]
-    known = tag("span", "has a gold label or a verdict already", class_="quiet")
+    asked = [variable for variable in shown.variables if variable.asked]
+    decided = tag("span", "has a gold label or a verdict already", class_="quiet")
     save = tag("button", tag("kbd", "↵"), "Save", id="save", class_="strong", aria_keyshortcuts="Enter")
     form = verdict_form(
         shown,
         visit,
-        tag("input", type="hidden", name_="asked", value="|".join(one.name for one in asked)),
-        *(_variable(one, visit.reviewer) for one in asked),
+        tag("input", type="hidden", name_="asked", value="|".join(variable.name for variable in asked)),
+        *(_variable(variable, visit.reviewer) for variable in asked),
         *(
-            tag("p", tag("b", user_text(one.name)), " ", known, class_="known")
-            for one in shown.variables
-            if not one.asked
+            tag("p", tag("b", user_text(variable.name)), " ", decided, class_="known")
+            for variable in shown.variables
+            if not variable.asked
         ),
         tag("div", save, *buttons_view(None), class_="beside"),
         aria_label="Verdicts",
@@ -59,43 +64,47 @@ def form_view(shown: Shown, visit: Visit) -> Markup:
     return tag("div", text_view(shown, visit), form, class_="card both")
 
 
-def _variable(one: ShownVariable, reviewer: str) -> Markup:
+def _variable(variable: ShownVariable, reviewer: str) -> Markup:
     """Return one variable: its name, what is asked, and its labels, with those that the models or the person gave."""
-    task, mine = one.task, one.said.get(reviewer)
-    chosen = mine if mine is not None else one.proposed
+    task, mine = variable.task, variable.said.get(reviewer)
+    chosen = mine if mine is not None else variable.proposed
     others = [
         tag("li", user_text(name), ": ", tag("b", user_text(", ".join(labels) or NONE)))
-        for name, labels in one.said.items()
+        for name, labels in variable.said.items()
         if name != reviewer
     ]
     legend = tag(
         "legend",
-        tag("b", user_text(one.name)),
+        tag("b", user_text(variable.name)),
         tag("span", user_text(task.instruction), class_="quiet"),
-        chip(DECIDED[one.decision], kind=one.decision) if one.decision else None,
+        chip(DECIDED[variable.decision], kind=variable.decision) if variable.decision else None,
         chip("your verdict", kind="good") if mine is not None else None,
     )
     searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and task.kind != "number")
     search = tag(
-        "input", type="search", placeholder="Search labels", aria_label=f"Search labels of {one.name}", data_filter=""
+        "input",
+        type="search",
+        placeholder="Search labels",
+        aria_label=f"Search labels of {variable.name}",
+        data_filter="",
     )
     kind = f"options {task.kind}{' long' if searched else ''}"
     return tag(
         "fieldset",
         legend,
         search if searched else None,
-        tag("div", *_options(one, chosen), class_=kind),
+        tag("div", *_options(variable, chosen), class_=kind),
         tag("ul", *others, class_="said") if others else None,
-        data_variable=one.name,
+        data_variable=variable.name,
         tabindex="-1",
         class_="variable",
     )
 
 
-def _options(one: ShownVariable, chosen: Sequence[str] | None) -> Iterator[Markup]:
-    task, many = one.task, one.task.kind == "many"
+def _options(variable: ShownVariable, chosen: Sequence[str] | None) -> Iterator[Markup]:
+    task, many = variable.task, variable.task.kind == "many"
     if task.kind == "number":  # an empty field is for one that cannot be told
-        yield number_field(one.name, task.labels, next(iter(chosen or ()), None))
+        yield number_field(variable.name, task.labels, next(iter(chosen or ()), None))
         return
     above = ""
     for label, key in keys_of(task.labels).items():
@@ -103,12 +112,12 @@ def _options(one: ShownVariable, chosen: Sequence[str] | None) -> Iterator[Marku
         if parent != above:
             yield tag("p", user_text(parent.replace(STEP, " › ")), class_="quiet parent")
             above = parent
-        field = {"type": "radio", "name_": one.name, "value": label}
+        field = {"type": "radio", "name_": variable.name, "value": label}
         if many:
-            field = {"type": "checkbox", "name_": f"{one.name}={label}", "value": "yes"}
-        marks = {"proposed": label in (one.proposed or ()), "checked": label in (chosen or ())}
-        yield _option(leaf.strip(), key, field, one.probabilities.get(label), marks)
-    other = {"type": "radio", "name_": one.name}
+            field = {"type": "checkbox", "name_": f"{variable.name}={label}", "value": "yes"}
+        marks = {"proposed": label in (variable.proposed or ()), "checked": label in (chosen or ())}
+        yield _option(leaf.strip(), key, field, variable.probabilities.get(label), marks)
+    other = {"type": "radio", "name_": variable.name}
     if many:
         yield _option("none", "0", {**other, "value": NONE}, None, {"checked": chosen == [], "aside": True})
     yield _option("can’t tell", "-", {**other, "value": CANNOT_TELL}, None, {"aside": True})

@@ -1,4 +1,4 @@
-"""What a browser sends, as values; what cannot be read is refused in a sentence."""
+"""What a browser sends, as values, and the queues that people choose from; what cannot be read is refused."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
@@ -8,7 +8,6 @@ from starlette.requests import Request
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.review import Queue, reviewer_name
-from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.reviewing.values import Given
 
 T = TypeVar("T", bound=str)
@@ -19,6 +18,68 @@ LONGEST_LOOK = 24 * 3600.0
 REVIEWER, QUEUE = "reviewer", "queue"  # names of cookies; the second is also that of a field
 
 
+class QueueText(NamedTuple):
+    """A queue in words."""
+
+    title: str  # its name
+    purpose: str  # what it is good for
+    use: str  # what its verdicts may be used for
+    estimates: bool  # whether anything may be estimated from its verdicts
+
+
+QUEUES: Mapping[Queue, QueueText] = {
+    "learn": QueueText(
+        "Learn",
+        "Rows that teach most come first, one in ten is drawn at random. Start here.",
+        "Teaches weights; every draw has a known probability, so label shares can be estimated.",
+        True,
+    ),
+    "random": QueueText(
+        "Random",
+        "A simple random sample, for a promise and for plain statistics.",
+        "Supports a promise; teaches weights; fit for every estimate.",
+        True,
+    ),
+    "audit": QueueText(
+        "Audit",
+        "Accepted rows at random, to check whether the promise holds.",
+        "Confirms or revokes the promise; nothing is learned from it.",
+        True,
+    ),
+    "doubtful": QueueText(
+        "Doubtful first",
+        "The least certain rows in a fixed order, to clean up a result.",
+        "Corrects labels and teaches weights; unfit for estimates.",
+        False,
+    ),
+    "finish": QueueText(
+        "Finish",
+        "What pcs finish leaves to people, the least certain rows first; then the whole table has few errors.",
+        "Gives the certificate of pcs finish; corrects labels and teaches weights; unfit for estimates.",
+        False,
+    ),
+    "stream": QueueText(
+        "Stream",
+        "Texts that pcs serve and pcs label left for people, and some that were accepted, drawn at random.",
+        "Teaches weights; those drawn at random support the promise, or withdraw it.",
+        False,
+    ),
+    "conflicts": QueueText(
+        "Conflicts",
+        "Rows on which reviewers differ; your verdict settles them.",
+        "Settles labels; unfit for estimates.",
+        False,
+    ),
+    "chosen": QueueText(
+        "Chosen",
+        "Rows that you went to.",
+        "Corrects labels and teaches weights; unfit for estimates.",
+        False,
+    ),
+}
+TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "finish", "stream", "conflicts")
+
+
 class Visit(NamedTuple):
     """Who asks, empty if that is not known yet, and the queue from which their next row comes."""
 
@@ -26,12 +87,12 @@ class Visit(NamedTuple):
     queue: Queue
 
 
-def visit_of(request: Request, given: Mapping[str, str], usual_reviewer: str) -> Visit:
+def visit_of(request: Request, fields: Mapping[str, str], usual_reviewer: str) -> Visit:
     """Return who asks; the queue is the one given, or the one before."""
     name = reviewer_name(unquote(request.cookies.get(REVIEWER, "")))[:LONGEST_NAME]
     before = request.cookies.get(QUEUE)
     usual = next((queue for queue in TO_CHOOSE if queue == before), TO_CHOOSE[0])
-    return Visit(name or usual_reviewer, one_of(TO_CHOOSE, given, QUEUE, usual))
+    return Visit(name or usual_reviewer, one_of(TO_CHOOSE, fields, QUEUE, usual))
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -65,21 +126,21 @@ def verdict_of(form: Mapping[str, str], reviewer: str) -> Given:
     )
 
 
-def one_of(known: Iterable[T], given: Mapping[str, str], name: str, usual: T) -> T:
+def one_of(choices: Iterable[T], fields: Mapping[str, str], name: str, usual: T) -> T:
     """Return the value of a field, which must be a known one."""
-    wanted = given.get(name) or usual
-    found = next((one for one in known if one == wanted), None)
-    if found is None:
-        raise ConfigError(f"{name}={wanted!r} is not one of {', '.join(filter(None, known))}")
-    return found
+    wanted = fields.get(name) or usual
+    choice = next((each for each in choices if each == wanted), None)
+    if choice is None:
+        raise ConfigError(f"{name}={wanted!r} is not one of {', '.join(filter(None, choices))}")
+    return choice
 
 
 def number_of(form: Mapping[str, str], name: str) -> int:
     """Return the number in a field that the page itself has filled in."""
-    given = form.get(name, "")
-    if not given.isascii() or not given.isdecimal() or len(given) > 18:
-        raise ConfigError(f"{name}={given[:40]!r} is not a number: reload the page and try again")
-    return int(given)
+    digits = form.get(name, "")
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
+        raise ConfigError(f"{name}={digits[:40]!r} is not a number: reload the page and try again")
+    return int(digits)
 
 
 def _seconds(form: Mapping[str, str]) -> float | None:

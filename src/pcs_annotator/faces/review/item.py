@@ -7,9 +7,8 @@ from typing import Any
 from pcs_annotator.base.text import capital
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
-from pcs_annotator.faces.review.forms import Visit
+from pcs_annotator.faces.review.forms import QUEUES, Visit
 from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
-from pcs_annotator.faces.review.queues import QUEUES
 from pcs_annotator.reviewing.values import Shown, ShownVote
 from pcs_annotator.showing.diff import clipped, marked
 from pcs_annotator.showing.formats import DASH, number
@@ -38,13 +37,13 @@ def item_view(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     return joined(tag("div", row, _labels(shown, visit, keys), class_="card judge"), answers)
 
 
-def text_view(shown: Shown, visit: Visit, *known: Markup | None) -> Markup:
+def text_view(shown: Shown, visit: Visit, *notes: Markup | None) -> Markup:
     """Return the text of a row, and what may be known about it before a verdict."""
     return tag(
         "article",
         _head(shown, visit),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
-        *known,
+        *notes,
         None if shown.outcome else sentence(BLIND, kind="why quiet"),
         id="item",
         tabindex="-1",
@@ -83,21 +82,21 @@ def _head(shown: Shown, visit: Visit) -> Markup:
 
 
 def _step(shown: Shown, visit: Visit, *step: str) -> Markup:
-    name, arrow, said, key, by = step
+    name, arrow, title, key, by = step
     where = link("/step", id=shown.id, by=by, queue=visit.queue)
-    keys = {"title": f"{said} (Shift {arrow})", "aria_label": said, "aria_keyshortcuts": f"Shift+{key}"}
+    keys = {"title": f"{title} (Shift {arrow})", "aria_label": title, "aria_keyshortcuts": f"Shift+{key}"}
     return tag("a", arrow, href=where, id=name, data_go="", **keys, class_="button")
 
 
 def _labels(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     """Return the form with one button per label."""
     mine = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
-    given = mine.label if mine else None
-    labels = tag("ol", *(_label(shown, label, key, given) for label, key in keys.items()), class_="labels")
+    chosen = mine.label if mine else None
+    labels = tag("ol", *(_label(shown, label, key, chosen) for label, key in keys.items()), class_="labels")
     if shown.steps:
         save = tag("button", tag("kbd", "↵"), "Save", class_="strong")
         proposed = shown.outcome.label if shown.outcome else None
-        labels = tag("div", number_field("label", shown.steps, given or proposed), save)
+        labels = tag("div", number_field("label", shown.steps, chosen or proposed), save)
     buttons = tag("div", *buttons_view(mine.note if mine else None), class_="beside")
     return verdict_form(shown, visit, labels, buttons, aria_label="Verdict", class_="verdict")
 
@@ -140,10 +139,10 @@ def buttons_view(note: str | None) -> Iterator[Markup]:
     yield tag("label", tag("kbd", "N"), field, class_="note-field")
 
 
-def _label(shown: Shown, label: str, key: str, given: str | None) -> Markup:
+def _label(shown: Shown, label: str, key: str, chosen: str | None) -> Markup:
     proposed, share = shown.outcome is not None and label == shown.outcome.label, shown.probabilities.get(label)
     marks = [tag("span", "proposed ", tag("kbd", "↵"), class_="mark")] if proposed else []
-    if label == given:
+    if label == chosen:
         marks.append(tag("span", "your verdict", class_="mark yours"))
     if label == shown.gold:
         marks.append(tag("span", "gold label in the data", class_="mark"))
@@ -167,18 +166,18 @@ def _label(shown: Shown, label: str, key: str, given: str | None) -> Markup:
 
 
 def _why(outcome: Outcome) -> Markup:
-    said: list[Child] = []
+    words: list[Child] = []
     if outcome.label is None:
-        said.append("No label is proposed. ")
+        words.append("No label is proposed. ")
     elif outcome.confidence is None:
         score = outcome.scores[outcome.label]
-        said += ["Proposed: ", tag("b", user_text(outcome.label)), f", score {number(score)}, not calibrated. "]
+        words += ["Proposed: ", tag("b", user_text(outcome.label)), f", score {number(score)}, not calibrated. "]
     else:
-        said += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
+        words += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
     if outcome.decision:
-        said.append(chip(DECIDED[outcome.decision], kind=outcome.decision))
+        words.append(chip(DECIDED[outcome.decision], kind=outcome.decision))
     reason = tag("span", capital(outcome.reason), dir="auto", class_="reason") if outcome.reason else None
-    return sentence(*said, " ", reason, kind="why")
+    return sentence(*words, " ", reason, kind="why")
 
 
 def _people(shown: Shown, reviewer: str) -> Markup | None:
@@ -186,9 +185,11 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
     if shown.reviewed is None:
         return None
     lines = []
-    for one in (one for name, one in shown.reviewed.by_reviewer.items() if name != reviewer):
-        note = tag("q", one.note, dir="auto") if one.note else None
-        lines.append(tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), note))
+    for verdict in (verdict for name, verdict in shown.reviewed.by_reviewer.items() if name != reviewer):
+        note = tag("q", verdict.note, dir="auto") if verdict.note else None
+        lines.append(
+            tag("li", user_text(verdict.reviewer), ": ", tag("b", user_text(verdict.label or "skipped")), note)
+        )
     if not lines:
         return None
     differ = shown.reviewed.in_conflict
@@ -199,20 +200,24 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
 def _answers(shown: Shown, label: str | None) -> Markup:
     """Return every variant with what changed in it, and every model's answer to it, folded."""
     annotators = list(dict.fromkeys(vote.annotator for vote in shown.votes))
-    found: dict[tuple[str, str], list[ShownVote]] = {}
+    votes: dict[tuple[str, str], list[ShownVote]] = {}
     for vote in shown.votes:
-        found.setdefault((vote.relation, vote.annotator), []).append(vote)
+        votes.setdefault((vote.relation, vote.annotator), []).append(vote)
     variants = {variant.relation: variant for variant in shown.variants}
     relations = list(dict.fromkeys([ORIGINAL, *variants, *(vote.relation for vote in shown.votes)]))
     parted = (name.partition(":") for name in annotators)  # names may be broken after the provider
-    titles: list[Child] = ["relation", "text or question", *(joined(*one[:2], WORD_BREAK, one[2]) for one in parted)]
+    titles: list[Child] = [
+        "relation",
+        "text or question",
+        *(joined(*parts[:2], WORD_BREAK, parts[2]) for parts in parted),
+    ]
     head = [tag("th", title, scope="col", dir="auto") for title in titles]
     lines = [
         tag(
             "tr",
             tag("th", relation, scope="row", dir="auto"),
             tag("td", _variant(shown, relation, variants.get(relation)), class_="variant", dir="auto"),
-            *(_votes(found.get((relation, name), ()), name, label) for name in annotators),
+            *(_votes(votes.get((relation, name), ()), name, label) for name in annotators),
         )
         for relation in relations
     ]
@@ -256,7 +261,7 @@ def _vote(vote: ShownVote, label: str | None) -> Markup:
         return tag("span", user_text(vote.label), class_=kind)
     rest = sorted(((share, name) for name, share in vote.grades.items() if name != vote.label), reverse=True)
     seen = [joined(user_text(name), f" {number(share)}") for share, name in rest[:MOST_GRADES] if share >= LEAST_GRADE]
-    others = tag("small", *(tag("span", one) for one in seen)) if seen else None
+    others = tag("small", *(tag("span", grade) for grade in seen)) if seen else None
     return tag("span", user_text(vote.label), f" {number(vote.grades.get(vote.label))}", others, class_=kind)
 
 

@@ -37,7 +37,7 @@ FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvw
 PLACES = (("/", "Review"), ("/people", "People"))
 
 
-def keys_of(labels: Sequence[str], given: str = "") -> dict[str, str]:
+def keys_of(labels: Sequence[str], chosen: str = "") -> dict[str, str]:
     """Return label → key: those given, in the order of the labels, else 1 to 9 and letters; empty beyond them.
 
     A label keeps its key however probable it is, so that fingers can learn it.
@@ -47,9 +47,9 @@ def keys_of(labels: Sequence[str], given: str = "") -> dict[str, str]:
     >>> keys_of(["yes", "no"], "YX")
     {'yes': 'y', 'no': 'x'}
     """
-    if not given:
+    if not chosen:
         return dict(zip(labels, chain(FOR_LABELS, repeat("")), strict=False))
-    keys = given.lower()
+    keys = chosen.lower()
     if len(keys) != len(labels):
         order = ", ".join(labels)
         raise ConfigError(f"--keys {keys!r} has {len(keys)} keys for {len(labels)} labels: one for each of {order}")
@@ -80,13 +80,13 @@ def link(path: str, **values: str) -> str:
     return f"{path}?{urlencode(values, errors='replace')}" if values else path
 
 
-def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", message: str = "") -> str:
+def whole_page(frame: PageFrame, title: str, main: Markup, entry: str = "", message: str = "") -> str:
     """Return a page; `place` is the path of the navigation's entry for it."""
     field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#main", class_="skip"),
-        _top(frame, place),
+        _top(frame, entry),
         tag(
             "div",
             sentence(message, id="status", role="status"),
@@ -112,10 +112,10 @@ def whole_page(frame: PageFrame, title: str, main: Markup, place: str = "", mess
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _top(frame: PageFrame, place: str) -> Markup:
+def _top(frame: PageFrame, entry: str) -> Markup:
     if not frame.reviewer:
         return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
-    places = [tag("a", title, href=path, aria_current="page" if path == place else None) for path, title in PLACES]
+    places = [tag("a", title, href=path, aria_current="page" if path == entry else None) for path, title in PLACES]
     return tag(
         "header",
         tag("span", user_text(frame.name), class_="name"),
@@ -180,12 +180,12 @@ def undo_button() -> Markup:
     return tag("button", tag("kbd", "U"), "Undo", form="undo", aria_keyshortcuts="U Control+Z")
 
 
-def name_form(given: str) -> Markup:
+def name_form(name: str) -> Markup:
     """Return the question for the reviewer's name."""
     field = tag(
         "label",
         "Your name",
-        tag("input", name_="name", value=given, required=True, maxlength="60", autocomplete="name", autofocus=True),
+        tag("input", name_="name", value=name, required=True, maxlength="60", autocomplete="name", autofocus=True),
     )
     return tag(
         "div",

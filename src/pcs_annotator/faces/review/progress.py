@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.review import Queue
+from pcs_annotator.faces.review.forms import QUEUES, TO_CHOOSE
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link
-from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import FitNews, ListedRow, Progress, ReviewerAgreement
 from pcs_annotator.showing import blocks as b
@@ -42,8 +42,8 @@ def _pace(progress: Progress) -> Markup | None:
     if progress.seconds is None:
         return None
     pace = f", {progress.per_hour:,.0f} an hour" if progress.per_hour else ""
-    said = f"you: {count(progress.verdicts)} · {number(progress.seconds, 1)} s each{pace}"
-    return tag("span", said, class_="quiet", title=f"{counted(progress.verdicts, 'verdict')} by you{pace}")
+    speed = f"you: {count(progress.verdicts)} · {number(progress.seconds, 1)} s each{pace}"
+    return tag("span", speed, class_="quiet", title=f"{counted(progress.verdicts, 'verdict')} by you{pace}")
 
 
 def _news(fit: FitNews) -> Markup:
@@ -53,7 +53,7 @@ def _news(fit: FitNews) -> Markup:
     if fit.rows_to_go and not fit.changed:
         more.append(sentence("About ", tag("b", _span(fit.rows_to_go)), " more random rows to go."))
     if fit.changed:
-        more += [tag("h3", "What the last fit changed"), tag("ul", *(tag("li", one) for one in fit.changed))]
+        more += [tag("h3", "What the last fit changed"), tag("ul", *(tag("li", change) for change in fit.changed))]
     if fit.failed:
         more.append(sentence(fit.failed, kind="problem"))
     more.append(sentence(_state(fit), kind="note"))
@@ -141,9 +141,14 @@ def people_view(progress: Progress, reviews: Mapping[str, Review], reviewer: str
 
 def _agreement_of(reviews: Mapping[str, Review]) -> Markup:
     """Return how well people agree about every variable of a codebook."""
-    found = {name: (one.agreement(), int(one.state.conflict.sum())) for name, one in reviews.items()}
+    agreements = {
+        name: (agreement.agreement(), int(agreement.state.conflict.sum())) for name, agreement in reviews.items()
+    }
     columns = [b.Column("variable"), *b.numbers("rows with two verdicts", "α", "conflicts")]
-    rows: list[b.Row] = [[b.name(name), one.rows, one.alpha, conflicts] for name, (one, conflicts) in found.items()]
+    rows: list[b.Row] = [
+        [b.name(name), agreement.rows, agreement.alpha, conflicts]
+        for name, (agreement, conflicts) in agreements.items()
+    ]
     return section("agreement", "Agreement", html(b.Table(columns=columns, rows=rows)))
 
 
@@ -169,13 +174,13 @@ def _agreement(agreement: ReviewerAgreement) -> Markup:
 
 
 def _reviewers(progress: Progress) -> Markup:
-    most = sorted(progress.reviewers.items(), key=lambda one: -one[1])
+    most = sorted(progress.reviewers.items(), key=lambda pair: -pair[1])
     table = b.Table(columns=[b.Column("reviewer"), *b.numbers("rows")], rows=[[b.name(who), n] for who, n in most])
-    known = html(table) if most else sentence("Nobody has reviewed a row yet.")
+    listed = html(table) if most else sentence("Nobody has reviewed a row yet.")
     total = (
         f"{counted(progress.reviewed, 'row')} of {count(progress.rows)} reviewed; the others have the models' label."
     )
-    return section("reviewers", "Reviewers", known, sentence(total, kind="note"))
+    return section("reviewers", "Reviewers", listed, sentence(total, kind="note"))
 
 
 def _conflicts(rows: Sequence[ListedRow]) -> Markup:
@@ -192,13 +197,13 @@ def _conflicts(rows: Sequence[ListedRow]) -> Markup:
 
 
 def _conflict(row: ListedRow) -> Markup:
-    said = [
-        tag("li", user_text(name), ": ", tag("b", user_text(one.label or "skipped")))
-        for name, one in (row.reviewed.by_reviewer.items() if row.reviewed else ())
+    verdicts = [
+        tag("li", user_text(name), ": ", tag("b", user_text(verdict.label or "skipped")))
+        for name, verdict in (row.reviewed.by_reviewer.items() if row.reviewed else ())
     ]
     return tag(
         "li",
         tag("a", "Row ", user_text(row.id), href=link("/row", id=row.id, shown_by="conflicts")),
         tag("p", readable(clipped(row.text, PREVIEW)), dir="auto"),
-        tag("ul", *said, class_="said"),
+        tag("ul", *verdicts, class_="said"),
     )

@@ -60,9 +60,9 @@ class App:
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
         self.watch = Watch(service.folder, "serve", service.tally, port=port)
-        for one in services.values():
-            self.watch.follow(service.tally, one.tracker)
-        self.watch.note = lambda: "; ".join(dict.fromkeys(one.note for one in services.values() if one.note))
+        for each in services.values():
+            self.watch.follow(service.tally, each.tracker)
+        self.watch.note = lambda: "; ".join(dict.fromkeys(each.note for each in services.values() if each.note))
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
@@ -97,42 +97,42 @@ class App:
         """Return the answer to a body that names texts."""
         service = self._service
         texts, model = bodies.texts_and_model(body, self._queue.most, pairs=bool(service.task.pair))
-        names = {self._model, *(name for one in self._services.values() for name in (one.name, one.version))}
+        names = {self._model, *(name for each in self._services.values() for name in (each.name, each.version))}
         if model and model not in names:
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
         groups = bodies.groups_of(body, len(texts))
         until = time.monotonic() + self._seconds
-        labelled = {name: await self._label(texts, one, until, groups) for name, one in self._services.items()}
+        labelled = {name: await self._label(texts, each, until, groups) for name, each in self._services.items()}
         return self._listed(labelled, request_id)
 
     @property
     def _model(self) -> str:
         """The model in use or, of a codebook, those of all parts."""
-        return ", ".join(dict.fromkeys(one.version for one in self._services.values()))
+        return ", ".join(dict.fromkeys(service.version for service in self._services.values()))
 
     async def _label(
         self, texts: Sequence[str], service: Service, until: float, groups: Sequence[str | None] = ()
     ) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
-        for place, text in enumerate(texts):
+        for position, text in enumerate(texts):
             if len(text) > self._max_text:
                 at_most = f"at most {self._max_text:,} are taken: cut it, or start the service with a larger --max-text"
-                raise HTTPException(413, f"text {place} has {len(text):,} characters, {at_most}")
+                raise HTTPException(413, f"text {position} has {len(text):,} characters, {at_most}")
         self._queue.take(len(texts))
         work = [self._keep(service.classify(text, group)) for text, group in zip_longest(texts, groups)]
         if (await asyncio.wait(work, timeout=max(0.0, until - time.monotonic())))[1]:
             service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"
             raise HTTPException(503, message, {"Retry-After": "5"})
-        found = [one.result() for one in work]
-        for one in found:
-            decided = one.outcome and one.outcome.decision
-            self._metrics.texts[one.error.kind if one.error else decided or "labelled"] += 1
-        errors = [one.error for one in found if one.error is not None and not one.error.of_text]
-        if len(errors) == len(found):
+        results = [result.result() for result in work]
+        for result in results:
+            decided = result.outcome and result.outcome.decision
+            self._metrics.texts[result.error.kind if result.error else decided or "labelled"] += 1
+        errors = [result.error for result in results if result.error is not None and not result.error.of_text]
+        if len(errors) == len(results):
             wait = {} if errors[0].kind == "budget_reached" else {"Retry-After": "5"}
             raise HTTPException(503, errors[0].message, wait)
-        return found
+        return results
 
     def _keep(self, work: Coroutine[Any, Any, Classified]) -> asyncio.Task[Classified]:
         """Start a task that goes on if the client leaves, because its answers are paid for."""
@@ -147,27 +147,27 @@ class App:
         if not task.cancelled():
             task.exception()  # who waits for it has it; asyncio would print it, and it may quote a text
 
-    def _listed(self, found: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
+    def _listed(self, results: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
         """Return one item per text; of a codebook, it has a field per variable."""
-        texts = [dict(zip(found, parts, strict=True)) for parts in zip(*found.values(), strict=True)]
+        texts = [dict(zip(results, parts, strict=True)) for parts in zip(*results.values(), strict=True)]
         labels: object = {name: list(task.labels) for name, task in self._variables.items()}
-        warnings = {name: one.about_drift for name, one in self._services.items() if one.about_drift}
+        warnings = {name: each.about_drift for name, each in self._services.items() if each.about_drift}
         if self._variables:
             items = [self._variables_of(parts) for parts in texts]
             warning: object = warnings
         else:
-            items, labels = [_item(one) for parts in texts for one in parts.values()], list(self._service.task.labels)
+            items, labels = [_item(each) for parts in texts for each in parts.values()], list(self._service.task.labels)
             warning = next(iter(warnings.values()), "")
-        indexed = [{"index": place, **one} for place, one in enumerate(items)]
-        all_found = [one for some in found.values() for one in some]
-        sums = {name: sum(getattr(one.spent, name) for one in all_found) for name in Spent._fields[:4]}
+        indexed = [{"index": position, **each} for position, each in enumerate(items)]
+        all_found = [each for some in results.values() for each in some]
+        sums = {name: sum(getattr(each.spent, name) for each in all_found) for name in Spent._fields[:4]}
         usage = {"prompt_tokens": sums["input_tokens"], "completion_tokens": sums["output_tokens"]}
         return {
             **({"warning": warning} if warning else {}),
             "id": f"classify-{request_id}",
             "object": "list",
             "created": int(time.time()),
-            "model": ", ".join(dict.fromkeys(some[0].version for some in found.values())),
+            "model": ", ".join(dict.fromkeys(some[0].version for some in results.values())),
             "labels": labels,
             "data": indexed,
             "usage": {
@@ -178,17 +178,17 @@ class App:
             },
         }
 
-    def _variables_of(self, found: Mapping[str, Classified]) -> dict[str, Any]:
+    def _variables_of(self, results: Mapping[str, Classified]) -> dict[str, Any]:
         """Return a field for every variable of a text; one that may have several labels is a list of them."""
         item: dict[str, Any] = {}
         for name, task in self._variables.items():
             if task.kind != "many":
-                item[name] = _item(found[name])
+                item[name] = _item(results[name])
                 continue
-            parts = {label: _item(found[f"{name}={label}"]) for label in task.labels}
+            parts = {label: _item(results[f"{name}={label}"]) for label in task.labels}
             item[name] = [
-                {**one, "label": label, "applies": one["label"] and one["label"] == "yes"}
-                for label, one in parts.items()
+                {**item_of_label, "label": label, "applies": item_of_label["label"] and item_of_label["label"] == "yes"}
+                for label, item_of_label in parts.items()
             ]
         return item
 
@@ -203,14 +203,17 @@ class App:
     def state(self) -> dict[str, Any]:
         """Return whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
         services = self._services.values()
-        for one in services:
-            one.look_for_changes()
-        stopping, reason = self._stopping.is_set(), next((one.trouble for one in services if one.trouble), "")
+        for service in services:
+            service.look_for_changes()
+        stopping, reason = (
+            self._stopping.is_set(),
+            next((service.trouble for service in services if service.trouble), ""),
+        )
         return {
             "status": "stopping" if stopping else "not ready" if reason else "ready",
             "reason": reason,
             "model": self._model,
-            "outdated": next((one.outdated for one in services if one.outdated), ""),
+            "outdated": next((service.outdated for service in services if service.outdated), ""),
             "queued_texts": self._queue.texts,
         }
 
@@ -221,22 +224,22 @@ class App:
             "pcs_queue_room": ("Texts that there is room for.", self._queue.most),
             "pcs_outdated": ("Whether the run has a newer model, which is unreadable.", bool(service.outdated)),
         }
-        if drifts := [one.drift for one in self._services.values() if one.drift is not None]:
-            groups = [found for drift in drifts for found in (drift.groups or {}).items()]
-            by_group = {name: any(one.found for group, one in groups if group == name) for name, _ in groups}
+        if drifts := [each.drift for each in self._services.values() if each.drift is not None]:
+            groups = [values for drift in drifts for values in (drift.groups or {}).items()]
+            by_group = {name: any(each.found for group, each in groups if group == name) for name, _ in groups}
             gauges["pcs_drift"] = (
                 "Whether recent texts differ from those of the run.",
-                any(one.found for one in drifts),
+                any(each.found for each in drifts),
             )
             gauges["pcs_drift_p_value"] = (
                 "Probability of such a difference by chance.",
-                min(one.p_value for one in drifts),
+                min(each.p_value for each in drifts),
             )
             gauges["pcs_group_drift"] = ("The same by group.", by_group)
         for name, (about, of) in AUDITED.items():
-            found = {group: of(one) for group, one in service.audits.items()}
-            gauges[f"pcs_{name}"] = (about, {"": found[""]} if "" in found else {})
-            gauges[f"pcs_group_{name}"] = (f"By group: {about}", {one: found[one] for one in found if one})
+            values = {group: of(each) for group, each in service.audits.items()}
+            gauges[f"pcs_{name}"] = (about, {"": values[""]} if "" in values else {})
+            gauges[f"pcs_group_{name}"] = (f"By group: {about}", {each: values[each] for each in values if each})
         for name, value in service.waiting.items():
             gauges[f"pcs_stream_{name}"] = (f"Texts kept for people: {name}.", value)
         return PlainTextResponse(self._metrics.page(gauges, self.watch.figures()), media_type=MEDIA_TYPE)
@@ -251,11 +254,11 @@ def _answering(answer: Callable[[], Response]) -> Callable[[Request], Awaitable[
     return answered
 
 
-def _item(one: Classified) -> dict[str, Any]:
-    found, why = one.outcome, one.error
-    labelled = found is not None and why is None
-    outcome = found if found is not None and labelled else NO_OUTCOME
-    probabilities = one.probabilities if labelled else ()
+def _item(classified: Classified) -> dict[str, Any]:
+    judged, why = classified.outcome, classified.error
+    labelled = judged is not None and why is None
+    outcome = judged if judged is not None and labelled else NO_OUTCOME
+    probabilities = classified.probabilities if labelled else ()
     item = {
         "label": outcome.label,
         "probs": probabilities,
@@ -264,7 +267,7 @@ def _item(one: Classified) -> dict[str, Any]:
         "decision": outcome.decision,
         "reason": why.message if why else outcome.reason,
         "id": outcome.id,
-        "cost": {"usd": one.spent.usd, "calls": one.spent.calls},
+        "cost": {"usd": classified.spent.usd, "calls": classified.spent.calls},
     }
     if not labelled:
         return {**item, "error": why and why._asdict()}
@@ -278,8 +281,8 @@ async def opened_app(
 ) -> AsyncIterator[App]:
     """Open a run, or all parts of a codebook; what is in progress is finished at the end."""
     async with AsyncExitStack() as stack:
-        for one in services.values():
-            await stack.enter_async_context(one)
+        for service in services.values():
+            await stack.enter_async_context(service)
         app = App(services, limits, variables=book.variables if book else None, port=port)
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()

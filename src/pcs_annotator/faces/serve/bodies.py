@@ -17,12 +17,12 @@ LONGEST_WAIT = 60
 async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object that a request has as its body."""
     try:
-        found = orjson.loads(await request.body())
+        body = orjson.loads(await request.body())
     except orjson.JSONDecodeError as error:
         raise HTTPException(400, f"the body is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise HTTPException(400, f"the body must be a JSON object, not {kind_of(found)}")
-    return found
+    if not isinstance(body, dict):
+        raise HTTPException(400, f"the body must be a JSON object, not {kind_of(body)}")
+    return body
 
 
 def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -> tuple[list[str], str | None]:
@@ -32,8 +32,8 @@ def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -
         raise HTTPException(400, f"`model` must be a text, not {kind_of(model)}")
     if "input" not in values:
         raise HTTPException(400, "`input` is missing: give a text, or a list of texts")
-    given = values["input"]
-    texts = [given] if isinstance(given, dict if pairs else str) else given
+    sent = values["input"]
+    texts = [sent] if isinstance(sent, dict if pairs else str) else sent
     if not isinstance(texts, list) or not texts:
         what = (
             'a pair of texts {"a": "…", "b": "…"}, or a list of pairs'
@@ -42,30 +42,30 @@ def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -
         )
         raise HTTPException(400, f"`input` must be {what}")
     _check_number(len(texts), most)
-    return [_text(one, f"input[{place}]", pairs=pairs) for place, one in enumerate(texts)], model
+    return [_text(text, f"input[{position}]", pairs=pairs) for position, text in enumerate(texts)], model
 
 
-def _text(given: object, where: str, *, pairs: bool = False) -> str:
+def _text(value: object, where: str, *, pairs: bool = False) -> str:
     """Return a text, or a pair of texts as one."""
-    if pairs and isinstance(given, dict):
-        return pair_text(*(_text(given.get(name), f"{where}.{name}") for name in PAIR_LABELS[:2]))
-    if not isinstance(given, str) or pairs:
+    if pairs and isinstance(value, dict):
+        return pair_text(*(_text(value.get(name), f"{where}.{name}") for name in PAIR_LABELS[:2]))
+    if not isinstance(value, str) or pairs:
         what = 'a pair {"a": "…", "b": "…"}' if pairs else "a text"
-        raise HTTPException(400, f"`{where}` must be {what}, not {kind_of(given)}")
-    if not given.strip():
+        raise HTTPException(400, f"`{where}` must be {what}, not {kind_of(value)}")
+    if not value.strip():
         raise HTTPException(400, f"`{where}` is empty: leave it out")
-    return given
+    return value
 
 
 def groups_of(values: dict[str, Any], texts: int) -> list[str | None]:
     """Return the groups of texts that a body names: `groups`, one for each, or `group` for all; None if it does not."""
-    given = values.get("groups", [values.get("group")] * texts)
-    if not isinstance(given, list) or len(given) != texts:
+    groups = values.get("groups", [values.get("group")] * texts)
+    if not isinstance(groups, list) or len(groups) != texts:
         raise HTTPException(400, "`groups` must be a list of texts, one for each text in `input`")
-    for place, group in enumerate(given):
+    for position, group in enumerate(groups):
         if group is not None and not isinstance(group, str):
-            raise HTTPException(400, f"`groups[{place}]` must be a text, not {kind_of(group)}")
-    return given
+            raise HTTPException(400, f"`groups[{position}]` must be a text, not {kind_of(group)}")
+    return groups
 
 
 def _check_number(texts: int, most: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from shlex import quote
 from typing import Annotated, Any
 
@@ -21,17 +21,6 @@ from pcs_annotator.runs.service import Service
 INSTRUCTIONS = """Labels with decision `accept` keep the promised error rate. Labels with decision `review` are \
 proposals: show them to a person, and never report them as settled. People decide in `pcs review`; no tool here gives \
 a verdict."""
-FIELDS = ("id", "text", "label", "confidence")  # of a row for people
-
-
-async def _answer(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a tool answers; its errors are results with `isError`, and those of ours quote no text."""
-    try:
-        return await work
-    except (HTTPException, PcsError) as error:
-        raise ValueError(getattr(error, "detail", str(error))) from None
-    except Exception as error:
-        raise ValueError(f"the service failed: {type(error).__name__}") from None
 
 
 def tools_of(app: App, service: Service) -> FastMCP:
@@ -44,7 +33,12 @@ def tools_of(app: App, service: Service) -> FastMCP:
 
         It may call paid models, within the budget of the service.
         """
-        return await _answer(app.labelled({"input": input}))
+        try:
+            return await app.labelled({"input": input})
+        except (HTTPException, PcsError) as error:
+            raise ValueError(getattr(error, "detail", str(error))) from None
+        except Exception as error:  # its message may quote a text
+            raise ValueError(f"the service failed: {type(error).__name__}") from None
 
     @server.tool()
     async def status() -> dict[str, Any]:
@@ -57,8 +51,8 @@ def tools_of(app: App, service: Service) -> FastMCP:
         """List rows that a person should look at, least certain first, with the proposed labels."""
         folder = service.folder.path
         review, waiting = await asyncio.to_thread(Review.for_people, folder)
-        listed = [review.listed(place) for place in waiting[:rows].tolist()]
-        shown = [{name: getattr(row, name) for name in FIELDS} for row in listed]
+        listed = [review.listed(row)._asdict() for row in waiting[:rows].tolist()]
+        shown = [{name: row[name] for name in ("id", "text", "label", "confidence")} for row in listed]
         return {"total": len(waiting), "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
 
     return server

@@ -62,7 +62,9 @@ class Metrics:
         lines += self._durations()
         for name, (about, value) in gauges.items():
             values = value if isinstance(value, Mapping) else {"": value}
-            lines += family(name, "gauge", about, [((("group", one),) if one else (), values[one]) for one in values])
+            lines += family(
+                name, "gauge", about, [((("group", group),) if group else (), values[group]) for group in values]
+            )
         return "\n".join([*lines, ""])
 
     def _durations(self) -> list[str]:
@@ -107,8 +109,8 @@ def metric_lines(values: Mapping[str, Any]) -> list[str]:
     values, lines = {**values, "updated": updated, "state": {values["state"]: 1}}, []
     for name, (kind, about, figure) in METRICS.items():
         key, _, apart = figure.partition(" ")
-        found = values[key] if apart else {"": values[key]}
-        samples = {((apart, one),) if apart else (): number for one, number in found.items()}
+        numbers = values[key] if apart else {"": values[key]}
+        samples = {((apart, name_apart),) if apart else (): number for name_apart, number in numbers.items()}
         lines += family(name, kind, about, [pair for pair in samples.items() if pair[1] is not None])
     return lines
 

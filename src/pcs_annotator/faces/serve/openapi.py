@@ -30,18 +30,18 @@ def document(
         _describe(classified, variables)
     frame: dict[str, Any] = about["frame"]
     frame["info"]["version"], frame["components"]["schemas"] = __version__, schemas
-    frame["paths"] = {one.pop("path"): {one.pop("method"): _route(errors, **one)} for one in about["routes"]}
+    frame["paths"] = {route.pop("path"): {route.pop("method"): _route(errors, **route)} for route in about["routes"]}
     return frame
 
 
 def _describe(classified: dict[str, Any], variables: Mapping[str, TaskSettings]) -> None:
     """Describe a reply with a field per variable; one that may have several labels is a list of all of them."""
-    one = classified["data"]["items"]
-    fields: dict[str, Any] = {"index": one["properties"].pop("index")}
-    required = [name for name in one["required"] if name in one["properties"]]
+    item = classified["data"]["items"]
+    fields: dict[str, Any] = {"index": item["properties"].pop("index")}
+    required = [name for name in item["required"] if name in item["properties"]]
     for name, task in variables.items():
         label = {"enum": [*task.labels, None]} if task.kind != "tree" else {"type": ["string", "null"]}
-        about = {**one, "properties": {**one["properties"], "label": label}, "required": required}
+        about = {**item, "properties": {**item["properties"], "label": label}, "required": required}
         fields[name] = about
         if task.kind == "many":
             applies = {"type": ["boolean", "null"], "description": "Whether the label applies."}
@@ -52,10 +52,10 @@ def _describe(classified: dict[str, Any], variables: Mapping[str, TaskSettings])
     classified["labels"] = {"type": "object", "description": "The labels of every variable."}
 
 
-def _route(known: Mapping[str, str], summary: str, answer: str, errors: str, body: str) -> dict[str, Any]:
+def _route(meanings: Mapping[str, str], summary: str, answer: str, errors: str, body: str) -> dict[str, Any]:
     content = _json_of(answer) if answer else {"text/plain": {"schema": {"type": "string"}}}
     statuses = ("401", "403", *errors.split())
-    failed = {status: {"description": known[status], "content": _json_of("Error")} for status in statuses}
+    failed = {status: {"description": meanings[status], "content": _json_of("Error")} for status in statuses}
     answers = {"200": {"description": summary, "content": content}, **failed}
     if answer == "Ready":
         answers["503"] = {"description": NOT_READY, "content": content}

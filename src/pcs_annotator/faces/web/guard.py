@@ -108,8 +108,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started, headers = time.perf_counter(), Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if _SANE_ID.fullmatch(given) else secrets.token_hex(8)
+        sent_id = headers.get("x-request-id", "")
+        request_id = sent_id if _SANE_ID.fullmatch(sent_id) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
         status = 0
 
@@ -117,10 +117,10 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = message["headers"]
-                names = {name for name, _ in own}
+                headers_sent = message["headers"]
+                names = {name for name, _ in headers_sent}
                 added = [header for header in SECURITY_HEADERS if header[0] not in names]
-                message["headers"] = [*own, *added, (b"x-request-id", request_id.encode())]
+                message["headers"] = [*headers_sent, *added, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
@@ -202,21 +202,21 @@ class Guard:
             return True
         return self._is_token(_told(headers.get("authorization", ""))) or self._has_cookie(headers)
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self._token)
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self._token)
 
     def _has_cookie(self, headers: Headers) -> bool:
         jar: SimpleCookie = SimpleCookie()
         with suppress(CookieError):
             jar.load(headers.get("cookie", ""))
-        given = jar.get(self._rules.cookie)
-        return given is not None and hmac.compare_digest(given.value.encode(), self._cookie.encode())
+        cookie = jar.get(self._rules.cookie)
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._cookie.encode())
 
     def _ask_for_token(self, scope: Scope, request_id: str) -> Response:
         """Return 401; or, for a first visit with `?token=`, a cookie and the same address without the token."""
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = dict(asked).get("token", "")
-        if scope["method"] != "GET" or not self._is_token(given):
+        token = dict(asked).get("token", "")
+        if scope["method"] != "GET" or not self._is_token(token):
             message = "a token is needed: send it as `Authorization: Bearer TOKEN`"
             return error_response(401, message, request_id, {"WWW-Authenticate": "Bearer"})
         rest = urlencode([pair for pair in asked if pair[0] != "token"])
@@ -228,20 +228,20 @@ class Guard:
         return response
 
 
-def host_name(given: str) -> str:
+def host_name(header: str) -> str:
     """Return the name in a Host header, lower case, without port and brackets."""
-    name, _, port = given.rpartition(":")
-    bare = name if name and port.isdigit() else given
+    name, _, port = header.rpartition(":")
+    bare = name if name and port.isdigit() else header
     return bare.strip("[]").rstrip(".").lower()
 
 
 def _told(authorization: str) -> str:
     """Return the token in an Authorization header; with Basic, as Label Studio sends it, the password."""
-    scheme, _, given = authorization.partition(" ")
+    scheme, _, credentials = authorization.partition(" ")
     if scheme.lower() == "basic":
         with suppress(ValueError):
-            return b64decode(given, validate=True).decode().partition(":")[2]
-    return given.strip() if scheme.lower() == "bearer" else ""
+            return b64decode(credentials, validate=True).decode().partition(":")[2]
+    return credentials.strip() if scheme.lower() == "bearer" else ""
 
 
 def _too_large(most: int) -> str:

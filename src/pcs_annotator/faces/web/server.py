@@ -50,11 +50,11 @@ def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> 
             "Put a proxy with TLS in front, because a token must not cross a network in clear text"
         )
     number = opened.getsockname()[1]
-    known = LOOPBACK | {host_name(name) for name in (host, str(address), *names)}
+    allowed = LOOPBACK | {host_name(name) for name in (host, str(address), *names)}
     # nobody can list the names of a machine, and behind a token other names do no harm
     anybody = address.is_unspecified and not names
     origins = frozenset(name.lower() for name in names)
-    rules = Rules(names=frozenset() if anybody else known, token=token, cookie=f"pcs-{number}", origins=origins)
+    rules = Rules(names=frozenset() if anybody else allowed, token=token, cookie=f"pcs-{number}", origins=origins)
     shown = f"[{address}]" if address.version == 6 else host
     return Listening(socket=opened, url=f"http://{shown}:{number}", rules=rules)
 
