@@ -14,11 +14,10 @@ import pytest
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.runs import codebook
-from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
-from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.faces.serve.running import running
 from tests.made_once import made_once
@@ -124,15 +123,6 @@ def test_an_audit_of_a_scale_counts_labels_that_are_two_steps_off(scale: Path) -
     fit_run(scale)
     found = read_json(scale / "model.json")["certificate"]["audit"]
     assert (found["rows"], found["wrong"]) == (20, 0)
-
-
-def test_a_folder_with_ordered_labels_is_opened_as_a_scale(scale: Path) -> None:
-    start = read_json(scale / "run.json")
-    del start["config"]["task"]["kind"]
-    write_json(
-        scale / "run.json", start | {"config": start["config"] | {"task": start["config"]["task"] | {"ordered": True}}}
-    )
-    assert Run.open(scale).config.task.kind == "scale"
 
 
 def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:

@@ -92,13 +92,6 @@ def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> 
     assert {outcome.decision for outcome in undecided.judge(votes)} == {None}
 
 
-def test_figures_of_an_earlier_version_do_not_say_that_labels_are_accepted_without_gold() -> None:
-    votes, _ = simulated_votes([0.9, 0.6], items=40)
-    learned = learn_if_possible(votes, [None] * 40, QUICK)
-    old = {**evaluation_file(learned), "no_figures": "no gold labels, … and labels are accepted only where …"}
-    assert learned_from(learned.model, old).no_figures == learned.no_figures
-
-
 @pytest.mark.parametrize("gold", [True, False])
 @pytest.mark.parametrize("max_error", [0.0, 1.0, -1.0])
 def test_a_promise_that_cannot_be_made_is_an_error_with_gold_or_without(max_error: float, gold: bool) -> None:

@@ -26,7 +26,7 @@ from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.service import Classified, Service
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
+from pcs_annotator.runs.stream import Stream, StreamMemory
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
 from pcs_annotator.verbs.label import label
@@ -406,15 +406,15 @@ def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earli
         assert stream.counts() == {"texts": 2, "accepted": 0, "drawn": 2}
 
 
-def test_an_alarm_that_an_earlier_version_noted_still_counts(tmp_path: Path) -> None:
-    kept = {"looks": 3, "alarm": 5.0, "found": None, "blocks": [{"x": 1}], "version": 1}
+def test_an_alarm_counts_until_a_fit_has_learned_from_later_texts(tmp_path: Path) -> None:
+    tests: dict[str, dict[str, object]] = {
+        "": {"alarm": 5.0, "blocks": [{"x": 1}]},
+        "de": {"alarm": 7.0},
+        "en": {"alarm": 0.0},
+    }
     with Stream(tmp_path / "stream.db") as stream:
         assert StreamMemory(stream, 1, {}).recall() == {}
-        stream.set_note("drift", kept)
-        assert StreamMemory(stream, 1, {}).recall()[""]["blocks"] == [{"": {"x": 1}}]
-        assert StreamMemory(stream, 2, {}).recall()[""]["blocks"] == []
-        assert StreamMemory(stream, 2, by_group(5.0)).recall() == {}
-        stream.set_note("alarm", 5.0)
-        StreamMemory(stream, 2, {}).keep({"": {"alarm": 5.0}, "de": {"alarm": 7.0}, "en": {"alarm": 0.0}})
+        StreamMemory(stream, 2, {}).keep(tests)
         assert stream.note("alarm") == {"": 5.0, "de": 7.0}
         assert [*StreamMemory(stream, 2, {"de": 7.0}).recall()] == ["", "en"]
+        assert StreamMemory(stream, 3, {"de": 7.0}).recall() == {"": {"alarm": 5.0, "blocks": []}}

@@ -76,18 +76,6 @@ def test_two_versions_can_be_compared(folder: Path) -> None:
         compare(f"{folder}@1", f"{folder}@9")
 
 
-def test_a_folder_from_before_there_were_versions_has_one(folder: Path) -> None:
-    for path in (folder / "models").iterdir():
-        path.unlink()
-    values = model_of(folder)
-    del values["number"], values["made"]
-    (folder / "model.json").write_text(json.dumps(values))
-    (one,) = list_versions(RunFolder(folder))
-    assert (one.number, one.in_use) == (1, True)
-    fit_run(folder, {"optimiser": "uniform"})
-    assert [one.in_use for one in list_versions(RunFolder(folder))] == [False, True]
-
-
 def test_a_version_that_was_deleted_or_damaged_is_named(folder: Path) -> None:
     (folder / "models" / "1.json").write_text("{")
     with pytest.raises(TableError, match="use another version"):

@@ -31,43 +31,43 @@ class Draws:
 
     def next(self, reviewer: str, queue: Queue) -> int | None:
         """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
-        started = (place for one in self._queues for place in one.started(reviewer, queue))
-        found = next((place for place in started if self._free(place, reviewer)), None)
-        return found if found is not None or queue in UNDRAWN else self._new(reviewer, queue)
+        started = (row for queues in self._queues for row in queues.started(reviewer, queue))
+        free_row = next((row for row in started if self._free(row, reviewer)), None)
+        return free_row if free_row is not None or queue in UNDRAWN else self._new(reviewer, queue)
 
     def batch(self, queue: Queue, rows: int) -> list[int]:
         """Return several rows at once, for people who work elsewhere: open ones, then new draws."""
-        started = dict.fromkeys(place for one in self._queues for place in one.started("", queue))
-        found = list(islice(started, rows))
-        while len(found) < rows and (place := self._new("", queue)) is not None:
-            found.append(place)
-        return found
+        started = dict.fromkeys(row for queues in self._queues for row in queues.started("", queue))
+        batch = list(islice(started, rows))
+        while len(batch) < rows and (row := self._new("", queue)) is not None:
+            batch.append(row)
+        return batch
 
-    def _free(self, place: int, reviewer: str) -> bool:
-        return all(one.free(place, reviewer) for one in self._queues)
+    def _free(self, row: int, reviewer: str) -> bool:
+        return all(queues.free(row, reviewer) for queues in self._queues)
 
     def _new(self, reviewer: str, queue: Queue) -> int | None:
-        found = self._until_needed(reviewer, queue)
+        row = self._until_needed(reviewer, queue)
         try:
-            for one in self._queues:
-                one.store_draws()
+            for queues in self._queues:
+                queues.store_draws()
         except TableError:
-            for one in self._queues:
-                one.forget_draws()
+            for queues in self._queues:
+                queues.forget_draws()
             raise
-        return found
+        return row
 
     def _until_needed(self, reviewer: str, queue: Queue) -> int | None:
         """Draw until a person can have the row; one that has a label already counts as drawn from now on."""
-        needed = reduce(np.logical_or, [one.needed(reviewer, queue) for one in self._queues])
+        needed = reduce(np.logical_or, [queues.needed(reviewer, queue) for queues in self._queues])
         while True:
-            masks = [one.drawable(queue) for one in self._queues]
+            masks = [queues.drawable(queue) for queues in self._queues]
             drawable = reduce(np.logical_or, masks)
             if not (drawable & needed).any():  # all others would be drawn in vain
                 return None
-            place = self._draw(queue, masks, drawable)
-            if needed[place] and self._free(place, reviewer):
-                return place
+            row = self._draw(queue, masks, drawable)
+            if needed[row] and self._free(row, reviewer):
+                return row
 
     def _draw(self, queue: Queue, masks: Sequence[Mask], drawable: Mask) -> int:
         """Draw a row for all variables that could draw it."""
@@ -77,27 +77,27 @@ class Draws:
         elif queue == "random":
             drawn = draw_at_random(order, reached, ~drawable, self._rng)
         elif queue == "learn":
-            ranked = self._most_needed(masks, [one.teaching for one in self._queues])
+            ranked = self._most_needed(masks, [queues.teaching for queues in self._queues])
             drawn = draw_learning(order, reached, ~drawable, ranked, self._rng)
         else:
-            ranked = self._most_needed(masks, [one.doubtful for one in self._queues])
+            ranked = self._most_needed(masks, [queues.doubtful for queues in self._queues])
             drawn = Drawn(int(ranked[drawable[ranked]][0]), 1.0, 0, 0, drawable.astype(float))
-        for one, mask in zip(self._queues, masks, strict=True):
+        for queues, mask in zip(self._queues, masks, strict=True):
             if mask[drawn.row]:
                 chance = float(drawn.chances[drawn.row] / drawn.chances[mask].sum())
-                walked = int((~one.sequence.outside[order[: drawn.reached]]).sum())
-                inside = max(one.sequence.reached, walked) if queue in SEQUENCE else 0
-                one.take_draw(queue, Drawn(drawn.row, min(chance, 1.0), int(mask.sum()), inside))
+                walked = int((~queues.sequence.outside[order[: drawn.reached]]).sum())
+                inside = max(queues.sequence.reached, walked) if queue in SEQUENCE else 0
+                queues.take_draw(queue, Drawn(drawn.row, min(chance, 1.0), int(mask.sum()), inside))
         return drawn.row
 
     def _order(self) -> tuple[Integers, int]:
         """Return the fixed random order of all rows that some variable draws from, and how far all have reached."""
-        outside = reduce(np.logical_and, [one.sequence.outside for one in self._queues])
+        outside = reduce(np.logical_and, [queues.sequence.outside for queues in self._queues])
         order = self._queues[0].order
         order = order[~outside[order]]
         waiting = np.zeros(len(outside), dtype=np.bool_)
-        for one in self._queues:
-            waiting[one.sequence.order[one.sequence.reached :]] = True
+        for queues in self._queues:
+            waiting[queues.sequence.order[queues.sequence.reached :]] = True
         ahead = np.flatnonzero(waiting[order])
         return order, int(ahead[0]) if len(ahead) else len(order)
 
@@ -105,10 +105,10 @@ class Draws:
         """Return all rows: those on which most variables need a person first, then the least certain ones."""
         if len(ranked) == 1:
             return ranked[0]
-        accepted = [one.rows.judgement.accepted for one in self._queues]
+        accepted = [queues.rows.judgement.accepted for queues in self._queues]
         open_for = [mask & ~sure for mask, sure in zip(masks, accepted, strict=True)]
         need = sum(reduce(np.logical_or, [open_for[part] for part in parts]).astype(int) for parts in self._groups)
         places: Floats = np.zeros(len(masks[0]))
-        for one in ranked:
-            places[one] += np.arange(len(one))
+        for order in ranked:
+            places[order] += np.arange(len(order))
         return np.lexsort((places, -np.asarray(need)))

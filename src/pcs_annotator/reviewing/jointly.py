@@ -36,34 +36,37 @@ class CodebookReview:
         self._first = next(iter(reviews.values()))
         places = {part: at for at, part in enumerate(reviews)}
         groups = [[places[part] for part in parts] for parts in self._parts.values()]
-        self._draws = Draws([one.queues for one in reviews.values()], groups, options.seed)
+        self._draws = Draws([review.queues for review in reviews.values()], groups, options.seed)
         self.guidelines = guidelines_of(
             {f"**{name}**. {task.instruction}": task for name, task in book.variables.items()}, options.guidelines
         )
-        self.notes = list(dict.fromkeys(f"{name}: {note}" for name, one in reviews.items() for note in one.notes))
+        self.notes = list(dict.fromkeys(f"{name}: {note}" for name, review in reviews.items() for note in review.notes))
 
     @classmethod
     @contextmanager
     def open(cls, book: CodebookFolder, options: ReviewOptions | None = None) -> Iterator[Self]:
         """Open a codebook for review; nobody else can review one of its variables meanwhile."""
         with ExitStack() as stack:
-            opened = book.each(lambda place: stack.enter_context(Review.open(place, options, stream=False)))
-            if len({tuple(one.rows.ids) for one in opened.values()}) > 1:
+            opened = book.each(lambda path: stack.enter_context(Review.open(path, options, stream=False)))
+            if len({tuple(review.rows.ids) for review in opened.values()}) > 1:
                 raise ConfigError(f"the variables of {book.path} have different rows: pcs run, once more, for all")
             turn = threading.Lock()
             leases = next(iter(opened.values())).queues.leases
-            for one in opened.values():
-                one.refits.turn, one.queues.leases = turn, leases  # one fit at a time; a text is in hand as a whole
+            for review in opened.values():
+                review.refits.turn, review.queues.leases = (
+                    turn,
+                    leases,
+                )  # one fit at a time; a text is in hand as a whole
             yield cls(book, opened, options or ReviewOptions())
 
     # ── texts ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
         """Return the next text of a queue for a person, in their hands from now on; None if there is none."""
-        for one in self.reviews.values():
-            one.take_new_model()
-        place = self._draws.next(named(reviewer), queue)
-        return None if place is None else self.show(self._first.rows.ids[place], reviewer, queue)
+        for review in self.reviews.values():
+            review.take_new_model()
+        row = self._draws.next(named(reviewer), queue)
+        return None if row is None else self.show(self._first.rows.ids[row], reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no text for a person now, in a sentence."""
@@ -71,79 +74,81 @@ class CodebookReview:
 
     def trail(self, reviewer: str) -> Mapping[str, Queue]:
         """Return the texts that a person saw → the queue that showed each."""
-        return {id: queue for one in self.reviews.values() for id, queue in one.trail(reviewer).items()}
+        return {id: queue for review in self.reviews.values() for id, queue in review.trail(reviewer).items()}
 
     def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> Shown:
         """Return a text that a person searched for or goes back to."""
-        shown = {part: one.show(id, reviewer, queue) for part, one in self.reviews.items()}
+        shown = {part: review.show(id, reviewer, queue) for part, review in self.reviews.items()}
         wanted = self._wanted(self._first.rows.place(id), named(reviewer), queue)
         variables = [
             _variable(name, self.variables[name], [shown[part] for part in parts], asked=not wanted.isdisjoint(parts))
             for name, parts in self._parts.items()
         ]
-        held = next((one for one in shown.values() if one.held_by), next(iter(shown.values())))
-        return replace(held, variables=variables, version=sum(one.version for one in shown.values()))
+        held = next((row for row in shown.values() if row.held_by), next(iter(shown.values())))
+        return replace(held, variables=variables, version=sum(row.version for row in shown.values()))
 
-    def _wanted(self, place: int, reviewer: str, queue: Queue) -> set[str]:
+    def _wanted(self, row: int, reviewer: str, queue: Queue) -> set[str]:
         """Return the parts of a text that a person may judge: somebody has to, or they did before, or chose it."""
         return {
             part
-            for part, one in self.reviews.items()
+            for part, review in self.reviews.items()
             if queue == "chosen"
-            or one.state.by(reviewer)[place]
-            or one.queues.needed(reviewer, queue)[place]
-            or (queue == "conflicts" and one.state.conflict[place])
+            or review.state.by(reviewer)[row]
+            or review.queues.needed(reviewer, queue)[row]
+            or (queue == "conflicts" and review.state.conflict[row])
         }
 
     # ── verdicts ──
 
-    def submit(self, given: Given, labels: Mapping[str, str | None]) -> dict[str, Verdict]:
+    def submit(self, answer: Given, labels: Mapping[str, str | None]) -> dict[str, Verdict]:
         """Store a verdict on every part in `labels` that was asked about; none if one cannot be stored."""
-        place, who = self._first.rows.place(given.id), named(given.reviewer)
-        wanted = self._wanted(place, who, given.queue)
-        verdicts = {part: replace(given, reviewer=who, label=labels[part]) for part in labels if part in wanted}
-        version = sum(one.version(place, who) for one in self.reviews.values())
-        for part, one in verdicts.items():
-            self.reviews[part].check(place, one, version)
-        saved = {part: self.reviews[part].save(place, one) for part, one in verdicts.items()}
-        self._first.queues.leases.drop(place, who)
+        row, who = self._first.rows.place(answer.id), named(answer.reviewer)
+        wanted = self._wanted(row, who, answer.queue)
+        verdicts = {part: replace(answer, reviewer=who, label=labels[part]) for part in labels if part in wanted}
+        version = sum(review.version(row, who) for review in self.reviews.values())
+        for part, verdict in verdicts.items():
+            self.reviews[part].check(row, verdict, version)
+        saved = {part: self.reviews[part].save(row, verdict) for part, verdict in verdicts.items()}
+        self._first.queues.leases.drop(row, who)
         return saved
 
     def undo(self, reviewer: str) -> list[Verdict]:
         """Take back a person's verdicts on their last text, and return them."""
-        latest = {part: one.state.latest_of(named(reviewer)) for part, one in self.reviews.items()}
-        last = max((given[-1] for given in latest.values() if given), key=lambda one: one.at, default=None)
+        latest = {part: review.state.latest_of(named(reviewer)) for part, review in self.reviews.items()}
+        last = max((mine[-1] for mine in latest.values() if mine), key=lambda verdict: verdict.at, default=None)
         if last is None:
             return []
-        same = [part for part, given in latest.items() if given and given[-1].id == last.id]
-        return [one for part in same for one in self.reviews[part].undo(reviewer)]
+        same = [part for part, mine in latest.items() if mine and mine[-1].id == last.id]
+        return [verdict for part in same for verdict in self.reviews[part].undo(reviewer)]
 
     # ── how far ──
 
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is: of every queue, how far the variable is that has most texts left."""
-        found = {name: one.progress(reviewer) for name, one in self.reviews.items()}
-        each = list(found.values())
+        by_part = {name: review.progress(reviewer) for name, review in self.reviews.items()}
+        each = list(by_part.values())
         queues = {
-            name: QueueProgress(max(one.queues[name].done for one in each), max(one.queues[name].left for one in each))
+            name: QueueProgress(
+                max(part.queues[name].done for part in each), max(part.queues[name].left for part in each)
+            )
             for name in each[0].queues
         }
-        most = max(each, key=lambda one: one.verdicts)
-        return replace(most, queues=queues, fit=self._news({name: one.fit for name, one in found.items()}))
+        most = max(each, key=lambda part: part.verdicts)
+        return replace(most, queues=queues, fit=self._news({name: part.fit for name, part in by_part.items()}))
 
     def _news(self, each: Mapping[str, FitNews]) -> FitNews:
-        holds = [name for name, one in each.items() if one.standing not in ("none", "revoked")]
+        holds = [name for name, news in each.items() if news.standing not in ("none", "revoked")]
         others = [name for name in each if name not in holds]
-        said = f"the promise holds for {series(holds)}" if holds else "no promise for any variable"
-        to_go = [one.rows_to_go for one in each.values() if one.rows_to_go]
+        promise = f"the promise holds for {series(holds)}" if holds else "no promise for any variable"
+        to_go = [news.rows_to_go for news in each.values() if news.rows_to_go]
         return FitNews(
-            running=any(one.running for one in each.values()),
-            fits=sum(one.fits for one in each.values()),
-            waiting=max(one.waiting for one in each.values()),
-            changed=[f"{name}: {change}" for name, one in each.items() for change in one.changed],
-            failed=next((one.failed for one in each.values() if one.failed), ""),
-            standing=min((one.standing for one in each.values()), key=WORST_FIRST.index),
-            promise=f"{said}; not for {series(others)}" if holds and others else said,
+            running=any(news.running for news in each.values()),
+            fits=sum(news.fits for news in each.values()),
+            waiting=max(news.waiting for news in each.values()),
+            changed=[f"{name}: {change}" for name, news in each.items() for change in news.changed],
+            failed=next((news.failed for news in each.values() if news.failed), ""),
+            standing=min((news.standing for news in each.values()), key=WORST_FIRST.index),
+            promise=f"{promise}; not for {series(others)}" if holds and others else promise,
             rows_to_go=max(to_go, key=lambda ends: ends[1]) if to_go else None,
         )
 
@@ -153,25 +158,25 @@ def _variable(name: str, task: TaskSettings, parts: Sequence[Shown], *, asked: b
 
     def labels(answers: Sequence[str | None]) -> list[str] | None:
         if task.kind == "many" and any(answers):
-            return [label for label, one in zip(task.labels, answers, strict=True) if one == YES]
-        return [one for one in answers if one] or None
+            return [label for label, answer in zip(task.labels, answers, strict=True) if answer == YES]
+        return [answer for answer in answers if answer] or None
 
-    given = [one.reviewed.by_reviewer if one.reviewed else {} for one in parts]
-    people = dict.fromkeys(who for one in given for who in one)
-    said = {who: labels([one[who].label if who in one else None for one in given]) for who in people}
+    verdicts = [part.reviewed.by_reviewer if part.reviewed else {} for part in parts]
+    people = dict.fromkeys(who for by_who in verdicts for who in by_who)
+    answers = {who: labels([by_who[who].label if who in by_who else None for by_who in verdicts]) for who in people}
     probabilities = parts[0].probabilities
     if task.kind == "many":
-        known = zip(task.labels, parts, strict=True)
-        probabilities = {label: one.probabilities[YES] for label, one in known if one.probabilities}
-    decisions = {one.outcome.decision for one in parts if one.outcome}
+        shown = zip(task.labels, parts, strict=True)
+        probabilities = {label: part.probabilities[YES] for label, part in shown if part.probabilities}
+    decisions = {part.outcome.decision for part in parts if part.outcome}
     return ShownVariable(
         name=name,
         task=task,
         asked=asked,
-        proposed=labels([one.outcome.label if one.outcome else None for one in parts]),
+        proposed=labels([part.outcome.label if part.outcome else None for part in parts]),
         decision="review" if "review" in decisions else next(iter(decisions - {None}), None),
         probabilities=probabilities,
-        said={who: found for who, found in said.items() if found is not None},
+        said={who: chosen for who, chosen in answers.items() if chosen is not None},
     )
 
 

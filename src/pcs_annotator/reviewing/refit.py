@@ -65,11 +65,11 @@ class Refits:
     def news(self) -> FitNews:
         """Return what the last fit found, and what is promised now."""
         certificate = self._rows.judgement.model.certificate
-        found = replace(self._news, running=self.running, waiting=self.waiting)
+        news = replace(self._news, running=self.running, waiting=self.waiting)
         if certificate is None:
-            return found
+            return news
         return replace(
-            found,
+            news,
             standing=standing(certificate),
             promise=promised(certificate).headline,
             rows_to_go=rows_to_go(certificate),

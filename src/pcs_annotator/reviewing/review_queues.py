@@ -26,7 +26,7 @@ from pcs_annotator.runs.review_state import ReviewState, now
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "finish", "stream", "conflicts")
 
-SETTLED = [DECISIONS.index(one) for one in ("accept", "agree")]  # decisions about rows that need no review
+SETTLED = [DECISIONS.index(name) for name in ("accept", "agree")]  # decisions about rows that need no review
 UNDRAWN: tuple[Queue, ...] = ("conflicts", "stream", "finish")  # queues whose rows nobody has to draw
 # more texts, or more of each, only cost time
 COMPARED = 1_000
@@ -35,8 +35,8 @@ CHARACTERS_READ = 1_000
 
 def lock_review(path: Path) -> AbstractContextManager[None]:
     """Return a context in which nobody else adds to the review in a run folder; an error if somebody else may."""
-    said, remedy = f"{path} is being reviewed already, by", "use that page, or stop it first"
-    return lock_or_refuse(path / "review", lambda holder: ConfigError(f"{said} {holder}: {remedy}"))
+    problem, remedy = f"{path} is being reviewed already, by", "use that page, or stop it first"
+    return lock_or_refuse(path / "review", lambda holder: ConfigError(f"{problem} {holder}: {remedy}"))
 
 
 @dataclass
@@ -48,24 +48,24 @@ class Leases:
     _until: dict[int, dict[str, float]] = field(default_factory=dict)  # row → person → when their lease ends
     _tokens: dict[tuple[int, str], str] = field(default_factory=dict)  # row and person → what proves their lease
 
-    def others(self, place: int, reviewer: str) -> list[str]:
+    def others(self, row: int, reviewer: str) -> list[str]:
         """Return the other people who have a row in hand."""
         moment = self.clock()
-        return [name for name, until in self._until.get(place, {}).items() if name != reviewer and until > moment]
+        return [name for name, until in self._until.get(row, {}).items() if name != reviewer and until > moment]
 
-    def take(self, place: int, reviewer: str) -> str:
+    def take(self, row: int, reviewer: str) -> str:
         """Give a row into this person's hands, or renew their lease; their tabs share what it returns as proof."""
-        self._until.setdefault(place, {})[reviewer] = self.clock() + self.seconds
-        return self._tokens.setdefault((place, reviewer), secrets.token_hex(8))
+        self._until.setdefault(row, {})[reviewer] = self.clock() + self.seconds
+        return self._tokens.setdefault((row, reviewer), secrets.token_hex(8))
 
-    def has(self, place: int, reviewer: str, token: str) -> bool:
+    def has(self, row: int, reviewer: str, token: str) -> bool:
         """Return whether a row was given into this person's hands, with this proof; it may have ended since."""
-        return self._tokens.get((place, reviewer)) == token
+        return self._tokens.get((row, reviewer)) == token
 
-    def drop(self, place: int, reviewer: str) -> None:
+    def drop(self, row: int, reviewer: str) -> None:
         """End this person's lease on a row."""
-        self._until.get(place, {}).pop(reviewer, None)
-        self._tokens.pop((place, reviewer), None)
+        self._until.get(row, {}).pop(reviewer, None)
+        self._tokens.pop((row, reviewer), None)
 
 
 @dataclass
@@ -83,12 +83,12 @@ class DrawSequence:
         """Return the sequence as the log of a review has it."""
         outside, names = rows.data_gold != UNLABELLED, rows.ids
         outside[rows.streamed] = True
-        ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
-        found = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
+        ids = [names[row] for row in np.flatnonzero(~outside).tolist()]
+        sequence = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
         for draw in state.sequence(ids):
-            found.closed[state.places[draw.id]] = True
-            found.reached = draw.reached
-        return found
+            sequence.closed[state.places[draw.id]] = True
+            sequence.reached = draw.reached
+        return sequence
 
     def drawn(self, rows: Integers) -> Mask:
         """Return which rows of the frame were drawn."""
@@ -121,14 +121,14 @@ class Queues:
         self._own = np.ones(len(rows), dtype=np.bool_)  # which rows did not come as a stream
         self._own[rows.streamed] = False
         accepted = np.flatnonzero(rows.judgement.accepted & self._no_gold & self._own).tolist()
-        self._audit_frame = frame_hash(rows.ids[place] for place in accepted)
+        self._audit_frame = frame_hash(rows.ids[row] for row in accepted)
         certainty = rows.judgement.certainty
         self.teaching = np.argsort(certainty, kind="stable")
         self.doubtful = self.teaching
         self.finishing = np.isin(np.arange(len(rows)), rows.to_finish[0])  # a promise about the whole table needs these
         if rows.judgement.model.text is not None:
-            gold = [rows.texts[place].as_py() or "" for place in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
-            texts = [rows.texts[place].as_py() or "" for place in self.teaching[:COMPARED].tolist()]
+            gold = [rows.texts[row].as_py() or "" for row in np.flatnonzero(rows.gold != UNLABELLED).tolist()]
+            texts = [rows.texts[row].as_py() or "" for row in self.teaching[:COMPARED].tolist()]
             self.teaching = unlike_gold_first(self.teaching, certainty, texts, gold)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.state.draws:
@@ -143,11 +143,11 @@ class Queues:
         taught[audited] = self.sequence.drawn(audited)
         return self.rows.judgement.accepted & self._no_gold & self._own & ~taught
 
-    def draw_of(self, place: int, queue: Queue) -> Draw | None:
+    def draw_of(self, row: int, queue: Queue) -> Draw | None:
         """Return how a row was drawn in a queue; None if it was not."""
         for name in (queue, *(SEQUENCE if queue in SEQUENCE else ())):
-            if place in self._by_queue.get(name, {}):
-                return self._by_queue[name][place]
+            if row in self._by_queue.get(name, {}):
+                return self._by_queue[name][row]
         return None
 
     def drawable(self, queue: Queue) -> Mask:
@@ -188,29 +188,29 @@ class Queues:
         self.sequence = DrawSequence.of(self.rows, self.order, self.state)
         self.take_rows(self.rows)
 
-    def free(self, place: int, reviewer: str) -> bool:
+    def free(self, row: int, reviewer: str) -> bool:
         """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""
-        others = len(self.leases.others(place, reviewer))
-        return others < max(1, int(self.wanted[place]) - int(self.state.coders[place]))
+        others = len(self.leases.others(row, reviewer))
+        return others < max(1, int(self.wanted[row]) - int(self.state.coders[row]))
 
-    def blind(self, place: int, reviewer: str, queue: Queue) -> bool:
+    def blind(self, row: int, reviewer: str, queue: Queue) -> bool:
         """Return whether a person must judge a row of a queue before they see what models and others say."""
-        proves = queue != "stream" or bool(self.rows.drawn[place])
-        return proves and queue in self._blind and not (self.state.coders[place] and self.state.by(reviewer)[place])
+        proves = queue != "stream" or bool(self.rows.drawn[row])
+        return proves and queue in self._blind and not (self.state.coders[row] and self.state.by(reviewer)[row])
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, and what brings new ones, in a sentence."""
-        own, among = self.state.by(reviewer), self._among(queue)
-        wanted = np.flatnonzero(among & ~own).tolist()
-        held = [place for place in wanted if self.leases.others(place, reviewer)]
+        seen, among = self.state.by(reviewer), self._among(queue)
+        wanted = np.flatnonzero(among & ~seen).tolist()
+        held = [row for row in wanted if self.leases.others(row, reviewer)]
         if held:
             minutes = counted(math.ceil(self.leases.seconds / 60), "minute")
             return f"On other people's screens: {counted(len(held), 'row')}. Come again in {minutes}."
         if queue == "conflicts":
-            differing = counted(int((among & own).sum()), "row")
+            differing = counted(int((among & seen).sum()), "row")
             waits = f"You are one of those who differ on {differing}: a third person settles that, or you from People."
-            return waits if (among & own).any() else "No two people differ; --double 0.2 shows every fifth row to two."
-        if waiting := int((among & own & (self.state.coders < self.wanted)).sum()):
+            return waits if (among & seen).any() else "No two people differ; --double 0.2 shows every fifth row to two."
+        if waiting := int((among & seen & (self.state.coders < self.wanted)).sum()):
             return f"Left for others: {counted(waiting, 'row')} that you skipped, or were the first of two to judge."
         if queue == "audit" and not among.any():
             return "No label is accepted, so there is nothing to check: judge random rows until a promise holds."
@@ -245,7 +245,7 @@ class Queues:
         open_rows = int((self._to_review & ~done).sum())
         to_learn[self._places("learn")] = True
         settled = sum(
-            any(one.queue == "conflicts" for one in given) for given in self.state.verdicts.values() if len(given) > 1
+            any(verdict.queue == "conflicts" for verdict in log) for log in self.state.verdicts.values() if len(log) > 1
         )
         return {
             "random": QueueProgress(int(done[sequence.at_random].sum()), int(unseen[sequence.order].sum())),
@@ -292,7 +292,7 @@ def _wanted(rows: Rows, double: float) -> Array:
     if not double:
         return np.ones(len(rows), dtype=np.int16)
     hashes = (blake2b(name.encode("utf-8", "replace"), digest_size=6, person=b"double").digest() for name in rows.ids)
-    places = np.array([int.from_bytes(one, "big") for one in hashes]) / 2**48
+    places = np.array([int.from_bytes(digest, "big") for digest in hashes]) / 2**48
     return np.where(places < double, 2, 1).astype(np.int16)
 
 
@@ -306,8 +306,8 @@ def unlike_gold_first(order: Integers, certainty: Floats, texts: Sequence[str], 
         return order
     counts = count_ngrams([text[:CHARACTERS_READ] for text in (*gold[-COMPARED:], *texts)])
     vectors = weigh(counts, rarity_of(counts))
-    known = min(len(gold), COMPARED)
-    alike = (vectors[known:] @ vectors[:known].T).max(axis=1).toarray().ravel()
+    compared = min(len(gold), COMPARED)
+    alike = (vectors[compared:] @ vectors[:compared].T).max(axis=1).toarray().ravel()
     first, rest = order[: len(texts)], order[len(texts) :]
     worth = (1 - np.maximum(certainty[first], 0.0)) * (1 - alike)
     return np.concatenate([first[np.argsort(-worth, kind="stable")], rest])

@@ -57,7 +57,7 @@ class Judgement:
         judged, silent = model.judged(votes), model.unlabelled(votes)  # words alone may tell a label
         label = np.where(silent, UNLABELLED, judged.best).astype(CODE)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-        decision = np.array([DECISIONS.index(one or "none") for one in model.decisions(votes, judged)], dtype=CODE)
+        decision = np.array([DECISIONS.index(name or "none") for name in model.decisions(votes, judged)], dtype=CODE)
         decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
@@ -99,18 +99,18 @@ class Rows:
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
         data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         both = text_names(used.text or "", table.column_names)
-        own = table.drop_columns([name for name in (*both, used.id, used.gold, *used.coders) if name])
+        own_table = table.drop_columns([name for name in (*both, used.id, used.gold, *used.coders) if name])
         rows = cls(
             run=run,
             task=task_of(run.config),
             labels=run.answers.labels,
             ids=ids,
-            own_columns=list(own.column_names),
-            own=own,
+            own_columns=list(own_table.column_names),
+            own=own_table,
             texts=pa.array(run.texts, pa.string()),
             gold=data_gold,
             data_gold=data_gold,
-            places={name: place for place, name in enumerate(ids)},
+            places={name: row for row, name in enumerate(ids)},
             rewrites=vote_files.VariantsByItem(run.folder.variants, ids),
             questions=asked_questions(run.config),
             judgement=Judgement.of(run),
@@ -127,8 +127,8 @@ class Rows:
     @cached_property
     def streamed(self) -> Integers:
         """The rows that came as a stream: those drawn at random first, then the others, as they came."""
-        own = len(self) - len(self.run.dataset.streamed)
-        return own + np.argsort(~self.drawn[own:], kind="stable")
+        first = len(self) - len(self.run.dataset.streamed)
+        return first + np.argsort(~self.drawn[first:], kind="stable")
 
     @cached_property
     def drawn(self) -> Mask:
@@ -139,8 +139,8 @@ class Rows:
     @cached_property
     def to_finish(self) -> tuple[Integers, str]:
         """The rows that people label for a promise about the whole table, the least certain first, and the promise."""
-        place = self.run.folder.finish
-        plan: dict[str, Any] = read_json(place) if place.exists() else {}
+        path = self.run.folder.finish
+        plan: dict[str, Any] = read_json(path) if path.exists() else {}
         named = [self.places[name] for name in plan.get("by_people", ()) if name in self.places]
         return np.array(named, dtype=np.intp), plan.get("goal", "")
 
@@ -152,8 +152,8 @@ class Rows:
         """Return the gold of the data, overridden by what people gave in files, where the text is still the same."""
         run = self.run
         labels = list(run.dataset.gold) or [None] * len(self)
-        for place, one in labels_by_people(run.folder, run.dataset.items).items():
-            labels[place] = one.label
+        for row, entry in labels_by_people(run.folder, run.dataset.items).items():
+            labels[row] = entry.label
         return gold_codes(run.votes, labels)
 
     def place(self, name: str) -> int:
@@ -162,44 +162,44 @@ class Rows:
             raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
         return self.places[name]
 
-    def gold_label(self, place: int) -> str | None:
+    def gold_label(self, row: int) -> str | None:
         """Return the gold label of a row, if it has one."""
-        code = int(self.gold[place])
+        code = int(self.gold[row])
         return None if code == UNLABELLED else self.labels[code]
 
-    def proposal(self, place: int) -> tuple[str | None, float | None]:
+    def proposal(self, row: int) -> tuple[str | None, float | None]:
         """Return the label that the models propose for a row, and its confidence, as far as there are any."""
-        code, calibrated = int(self.judgement.label[place]), self.judgement.judged.probabilities is not None
+        code, calibrated = int(self.judgement.label[row]), self.judgement.judged.probabilities is not None
         if code == UNLABELLED:
             return None, None
-        return self.labels[code], float(self.judgement.certainty[place]) if calibrated else None
+        return self.labels[code], float(self.judgement.certainty[row]) if calibrated else None
 
-    def text(self, place: int) -> str:
+    def text(self, row: int) -> str:
         """Return the text of a row."""
-        return self.run.dataset.items[place].text
+        return self.run.dataset.items[row].text
 
-    def text_hash(self, place: int) -> str:
+    def text_hash(self, row: int) -> str:
         """Return the hash of a row's text."""
-        return text_hash(self.text(place))
+        return text_hash(self.text(row))
 
-    def outcome(self, place: int) -> Outcome:
+    def outcome(self, row: int) -> Outcome:
         """Return what the models say about a row; in a tree, down to the leaf."""
-        return next(self.judgement.model.judge(self.run.votes.take(np.array([place])))).for_people
+        return next(self.judgement.model.judge(self.run.votes.take(np.array([row])))).for_people
 
-    def probabilities(self, place: int) -> dict[str, float]:
+    def probabilities(self, row: int) -> dict[str, float]:
         """Return every label with its probability, or score."""
-        return dict(zip(self.labels, self.judgement.judged.deciding[place].tolist(), strict=True))
+        return dict(zip(self.labels, self.judgement.judged.deciding[row].tolist(), strict=True))
 
-    def votes_on(self, place: int) -> list[ShownVote]:
+    def votes_on(self, row: int) -> list[ShownVote]:
         """Return all answers about a row."""
         answers = self.run.answers
-        codes = answers.codes[place]
-        found = []
+        codes = answers.codes[row]
+        votes = []
         for annotator, relation, draw in np.argwhere(codes != NOT_ASKED).tolist():
             code = int(codes[annotator, relation, draw])
-            grades = None if answers.grades is None else answers.grades[place, annotator, relation, draw]
+            grades = None if answers.grades is None else answers.grades[row, annotator, relation, draw]
             graded = grades is not None and not np.isnan(grades).any()
-            found.append(
+            votes.append(
                 ShownVote(
                     answers.annotators[annotator],
                     answers.relations[relation],
@@ -208,23 +208,23 @@ class Rows:
                     dict(zip(self.labels, map(float, grades), strict=True)) if graded and grades is not None else None,
                 )
             )
-        return found
+        return votes
 
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
         return asked(Phrasing(task=self.task, examples=int(not uses_examples(self.run.config.relations.use))))
 
-    def columns(self, place: int) -> dict[str, str]:
+    def columns(self, row: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
-        values: dict[str, Any] = {name: self.own[name][place].as_py() for name in self.own_columns}
+        values: dict[str, Any] = {name: self.own[name][row].as_py() for name in self.own_columns}
         return {name: str(value) for name, value in values.items() if value is not None and str(value) != ""}
 
 
 def asked_questions(config: Config) -> dict[str, str]:
     """Return relation → what was asked, for relations that change the question and are still known."""
     rewriter = bool(config.relations.rewriter)
-    found = {}
+    questions = {}
     for name in config.relations.use:
         try:
             [relation] = choose_relations([name], relation_options_of(config.relations, rewriter=rewriter))
@@ -234,8 +234,8 @@ def asked_questions(config: Config) -> dict[str, str]:
             warn_user(f"what {name} asked is not shown: {error}")
             continue
         if phrasing != plain:
-            found[relation.name] = asked(phrasing)
-    return found
+            questions[relation.name] = asked(phrasing)
+    return questions
 
 
 def asked(phrasing: Phrasing) -> str:

@@ -53,8 +53,8 @@ class Review:
         )  # for the people who review, in Markdown
         # what a person should know at the start, in sentences
         self.notes: Sequence[str] = state.notes if rows.judgement.fitted else [NOT_FITTED, *state.notes]
-        for reviewer, given in state.given_by.items():
-            self._trails[reviewer] = {one.id: one.queue for one in given.values()}
+        for reviewer, verdicts in state.given_by.items():
+            self._trails[reviewer] = {verdict.id: verdict.queue for verdict in verdicts.values()}
 
     def _use(self, rows: Rows, state: ReviewState) -> None:
         self.rows, self.state, self._stream_size = rows, state, _size_of(rows.run.folder.stream)
@@ -78,7 +78,7 @@ class Review:
                 warnings.simplefilter("always", PcsWarning)
                 rows = Rows.read(path, stream=stream)
             review = cls(rows, rows.run.review(), options or ReviewOptions())
-            review.notes = [*(str(one.message) for one in caught), *review.notes]
+            review.notes = [*(str(warning.message) for warning in caught), *review.notes]
             review._lock = stack.pop_all()
             return review
 
@@ -130,10 +130,10 @@ class Review:
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
-        place = self._draws.next(reviewer, queue)
-        if place is None and queue == "stream" and self._take_new_texts():
-            place = self._draws.next(reviewer, queue)
-        return None if place is None else self._shown(place, reviewer, queue)
+        row = self._draws.next(reviewer, queue)
+        if row is None and queue == "stream" and self._take_new_texts():
+            row = self._draws.next(reviewer, queue)
+        return None if row is None else self._shown(row, reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
         """Return why a queue has no row for a person now, in a sentence."""
@@ -151,53 +151,53 @@ class Review:
         """Return the rows that a person saw, in the order in which they first saw them → the queue that showed each."""
         return self._trails.get(named(reviewer), {})
 
-    def _shown(self, place: int, reviewer: str, queue: Queue) -> Shown:
+    def _shown(self, row: int, reviewer: str, queue: Queue) -> Shown:
         rows = self.rows
-        holders = self.queues.leases.others(place, reviewer)
-        free = self.queues.free(place, reviewer)
-        lease = self.queues.leases.take(place, reviewer) if free else ""
+        holders = self.queues.leases.others(row, reviewer)
+        free = self.queues.free(row, reviewer)
+        lease = self.queues.leases.take(row, reviewer) if free else ""
         trail = self._trails.setdefault(reviewer, {})
-        trail[rows.ids[place]] = queue if queue != "chosen" else trail.get(rows.ids[place], queue)
-        blind = self.queues.blind(place, reviewer, queue)
+        trail[rows.ids[row]] = queue if queue != "chosen" else trail.get(rows.ids[row], queue)
+        blind = self.queues.blind(row, reviewer, queue)
         variants, unread = list[Variant](), ""
         try:
-            variants = [] if blind else rows.rewrites.of(place)
+            variants = [] if blind else rows.rewrites.of(row)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
         return Shown(
-            id=rows.ids[place],
-            text=rows.task.shown_pair(rows.text(place)) if rows.task.pair else rows.text(place),
-            outcome=None if blind else rows.outcome(place),
-            probabilities={} if blind else rows.probabilities(place),
+            id=rows.ids[row],
+            text=rows.task.shown_pair(rows.text(row)) if rows.task.pair else rows.text(row),
+            outcome=None if blind else rows.outcome(row),
+            probabilities={} if blind else rows.probabilities(row),
             variants=variants,
             unread=unread,
             question=rows.question,
             questions=rows.questions,
-            votes=[] if blind else rows.votes_on(place),
-            gold=None if blind else rows.gold_label(place),
-            reviewed=None if blind else self._visible(place, reviewer),
-            columns=rows.columns(place),
+            votes=[] if blind else rows.votes_on(row),
+            gold=None if blind else rows.gold_label(row),
+            reviewed=None if blind else self._visible(row, reviewer),
+            columns=rows.columns(row),
             queue=queue,
             lease=lease,
             held_by="" if free else holders[0],
-            version=self.version(place, reviewer),
-            draw=self.queues.draw_of(place, queue),
+            version=self.version(row, reviewer),
+            draw=self.queues.draw_of(row, queue),
             steps=self.labels if rows.task.number else (),
         )
 
-    def _visible(self, place: int, reviewer: str) -> Reviewed | None:
-        coded_twice = self.state.coders[place] < self.queues.wanted[place] > 1  # then the second must not see the first
-        return None if coded_twice and not self.state.by(reviewer)[place] else self.state.reviewed(place)
+    def _visible(self, row: int, reviewer: str) -> Reviewed | None:
+        coded_twice = self.state.coders[row] < self.queues.wanted[row] > 1  # then the second must not see the first
+        return None if coded_twice and not self.state.by(reviewer)[row] else self.state.reviewed(row)
 
-    def version(self, place: int, reviewer: str) -> int:
+    def version(self, row: int, reviewer: str) -> int:
         """Return what changes when a row is judged; a verdict is refused if it has changed."""
         # whoever must not see what others said is not stopped by it either
-        blind = self.queues.wanted[place] > 1
-        return self.state.changes.get((place, reviewer) if blind else place, 0)
+        blind = self.queues.wanted[row] > 1
+        return self.state.changes.get((row, reviewer) if blind else row, 0)
 
     # ── verdicts ──
 
-    def submit(self, given: Given) -> Verdict:
+    def submit(self, answer: Given) -> Verdict:
         """Store a verdict, and return it as it is on disk now.
 
         Raises:
@@ -206,70 +206,70 @@ class Review:
             LeaseExpired: The row is in somebody else's hands.
             ChangedMeanwhile: The row was judged since it was shown.
         """
-        given = replace(given, reviewer=named(given.reviewer))
-        place = self.rows.place(given.id)
-        self.check(place, given, self.version(place, given.reviewer))
-        verdict = self.save(place, given)
-        self.queues.leases.drop(place, given.reviewer)
+        answer = replace(answer, reviewer=named(answer.reviewer))
+        row = self.rows.place(answer.id)
+        self.check(row, answer, self.version(row, answer.reviewer))
+        verdict = self.save(row, answer)
+        self.queues.leases.drop(row, answer.reviewer)
         return verdict
 
-    def check(self, place: int, given: Given, version: int) -> None:
+    def check(self, row: int, answer: Given, version: int) -> None:
         """Raise if a verdict has an unknown label, or its row was judged since it was shown, or is not in hand."""
-        if given.label is not None:
-            label_code(given.label, self.labels, "verdict")
-        if version != given.version:
+        if answer.label is not None:
+            label_code(answer.label, self.labels, "verdict")
+        if version != answer.version:
             raise ChangedMeanwhile(
-                f"row {given.id!r} was judged since it was shown to you: look at it again, then decide"
+                f"row {answer.id!r} was judged since it was shown to you: look at it again, then decide"
             )
-        if not self.queues.free(place, given.reviewer):
-            holder = self.queues.leases.others(place, given.reviewer)[0]
-            raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
-        if not self.queues.leases.has(place, given.reviewer, given.lease):
-            raise LeaseExpired(f"row {given.id!r} was not in your hands when it was shown: open it again")
+        if not self.queues.free(row, answer.reviewer):
+            holder = self.queues.leases.others(row, answer.reviewer)[0]
+            raise LeaseExpired(f"row {answer.id!r} is in the hands of {holder} now: take the next one")
+        if not self.queues.leases.has(row, answer.reviewer, answer.lease):
+            raise LeaseExpired(f"row {answer.id!r} was not in your hands when it was shown: open it again")
 
-    def save(self, place: int, given: Given) -> Verdict:
+    def save(self, row: int, answer: Given) -> Verdict:
         """Store a verdict that was checked."""
-        label = None if given.label is None else self.labels[label_code(given.label, self.labels, "verdict")]
-        verdict = self._verdict(place, label, given, self.state.last + 1)
+        label = None if answer.label is None else self.labels[label_code(answer.label, self.labels, "verdict")]
+        verdict = self._verdict(row, label, answer, self.state.last + 1)
         self.state.add([verdict])
         self.refits.start_if_due()
         return verdict
 
-    def _verdict(self, place: int, label: str | None, given: Given, number: int) -> Verdict:
-        proposed, confidence = self.rows.proposal(place)
+    def _verdict(self, row: int, label: str | None, answer: Given, number: int) -> Verdict:
+        proposed, confidence = self.rows.proposal(row)
         return Verdict(
             number=number,
-            id=self.rows.ids[place],
-            text_hash=self.rows.text_hash(place),
+            id=self.rows.ids[row],
+            text_hash=self.rows.text_hash(row),
             label=label,
-            reviewer=given.reviewer,
+            reviewer=answer.reviewer,
             at=now(),
-            queue=self._queue_of(place, given),
-            seconds=given.seconds,
+            queue=self._queue_of(row, answer),
+            seconds=answer.seconds,
             proposed=proposed,
             confidence=confidence,
-            note=given.note,
-            blind=self.queues.blind(place, given.reviewer, given.queue),
+            note=answer.note,
+            blind=self.queues.blind(row, answer.reviewer, answer.queue),
         )
 
-    def _queue_of(self, place: int, given: Given) -> Queue:
+    def _queue_of(self, row: int, answer: Given) -> Queue:
         """Return the queue if it really showed the row: what a verdict may be used for depends on it."""
-        reviewed = self.state.reviewed(place)
-        earlier = reviewed and reviewed.by_reviewer.get(given.reviewer)
+        reviewed = self.state.reviewed(row)
+        earlier = reviewed and reviewed.by_reviewer.get(answer.reviewer)
         if earlier and earlier.queue == "conflicts":  # who settled a conflict and corrects that still settles it
             return "conflicts"
-        if given.queue == "conflicts":
-            return given.queue if self.state.conflict[place] else "chosen"
-        if given.queue in ("stream", "finish"):
-            among = self.rows.streamed if given.queue == "stream" else self.rows.to_finish[0]
-            return given.queue if place in among else "chosen"
-        return given.queue if self.queues.draw_of(place, given.queue) else "chosen"
+        if answer.queue == "conflicts":
+            return answer.queue if self.state.conflict[row] else "chosen"
+        if answer.queue in ("stream", "finish"):
+            among = self.rows.streamed if answer.queue == "stream" else self.rows.to_finish[0]
+            return answer.queue if row in among else "chosen"
+        return answer.queue if self.queues.draw_of(row, answer.queue) else "chosen"
 
     def undo(self, reviewer: str) -> list[Verdict]:
         """Take back a person's last verdict, and return it; empty if there is none."""
         verdicts = self.state.latest_of(named(reviewer))
         if verdicts:
-            numbers = tuple(one.number for one in verdicts)
+            numbers = tuple(verdict.number for verdict in verdicts)
             self.state.add([Undo(number=self.state.last + 1, verdicts=numbers, reviewer=named(reviewer), at=now())])
         return verdicts  # no fit starts now, because rows must not lose their labels
 
@@ -277,15 +277,13 @@ class Review:
 
     def conflicts(self, reviewer: str) -> list[ListedRow]:
         """Return the rows that reviewers differ about, as the person may see them who asks."""
-        return [self.listed(place, reviewer) for place in np.flatnonzero(self.state.conflict).tolist()]
+        return [self.listed(row, reviewer) for row in np.flatnonzero(self.state.conflict).tolist()]
 
-    def listed(self, place: int, reviewer: str = "") -> ListedRow:
+    def listed(self, row: int, reviewer: str = "") -> ListedRow:
         """Return a row as a list shows it."""
         rows = self.rows
-        decision, seen = DECISIONS[rows.judgement.decision[place]], self._visible(place, reviewer)
-        return ListedRow(
-            rows.ids[place], rows.text(place), *rows.proposal(place), decision, rows.gold_label(place), seen
-        )
+        decision, seen = DECISIONS[rows.judgement.decision[row]], self._visible(row, reviewer)
+        return ListedRow(rows.ids[row], rows.text(row), *rows.proposal(row), decision, rows.gold_label(row), seen)
 
     # ── how far ──
 
@@ -293,12 +291,14 @@ class Review:
         """Return how far the review is, and the pace of one person."""
         self.take_new_model()
         state = self.state
-        own = [] if not reviewer else list(state.given_by.get(named(reviewer), {}).values())
-        taken = [one.seconds for one in own if one.seconds is not None and one.seconds <= LONGEST_PAUSE][-LATEST:]
+        verdicts = [] if not reviewer else list(state.given_by.get(named(reviewer), {}).values())
+        taken = [
+            verdict.seconds for verdict in verdicts if verdict.seconds is not None and verdict.seconds <= LONGEST_PAUSE
+        ][-LATEST:]
         return Progress(
             rows=len(self.rows),
             reviewed=int((state.coders > 0).sum()),
-            verdicts=sum(one.label is not None for one in own),
+            verdicts=sum(verdict.label is not None for verdict in verdicts),
             seconds=statistics.median(taken) if taken else None,
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
             queues=self.queues.progress(),
@@ -324,13 +324,13 @@ class Review:
 
 def _size_of(stream: Path) -> list[tuple[int, int]]:
     """Return what changes when texts come: sizes and times of the database's file and its log."""
-    files = [one.stat() for one in (stream, stream.with_name(f"{stream.name}-wal")) if one.exists()]
-    return [(one.st_size, one.st_mtime_ns) for one in files]
+    files = [path.stat() for path in (stream, stream.with_name(f"{stream.name}-wal")) if path.exists()]
+    return [(state.st_size, state.st_mtime_ns) for state in files]
 
 
 def named(reviewer: str) -> str:
     """Return a reviewer's name as it is stored."""
-    found = reviewer_name(reviewer)
-    if not found:
+    name = reviewer_name(reviewer)
+    if not name:
         raise UserError("who reviews? Give a name, so that verdicts of several people can be told apart")
-    return found
+    return name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import setting
@@ -13,9 +13,6 @@ from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.runs.certificate_text import Standing
 from pcs_annotator.runs.settings import TaskSettings
-
-Sort = Literal["row", "doubtful", "certain", "recent"]
-"""The order of found rows: as in the data, least certain first, most certain first, latest verdict first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +181,6 @@ def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -
             raise ConfigError(f"the guidelines {path} cannot be read ({error}): give a text file in UTF-8") from error
     lines = []
     for instruction, task in tasks.items():
-        told = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
-        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in told.items()), ""]
+        meanings = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
+        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in meanings.items()), ""]
     return "\n".join(lines)

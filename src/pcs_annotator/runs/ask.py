@@ -180,16 +180,16 @@ def open_job(
     if environment is None:
         environment = read_environment(Path.cwd())
     # Annotators that differ only in how they ask share one model, because it may be large.
-    own, named = settings.own, cache(lambda name: resolve_model(name, environment))
+    own_objects, named = settings.own, cache(lambda name: resolve_model(name, environment))
     bound = []
-    for given in name_annotators(annotators):
-        annotator = own.annotator(given)
+    for named_annotator in name_annotators(annotators):
+        annotator = own_objects.annotator(named_annotator)
         annotator = replace(annotator, answers=annotator.answers or settings.answers)  # which it may leave to the run
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
-    rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
+    rewriter = None if settings.rewriter is None else _rewriter(own_objects.model(settings.rewriter), environment)
     choosing = settings.choosing
-    own_relations = {**choosing.own, **own.relations}
+    own_relations = {**choosing.own, **own_objects.relations}
     chosen = choose_relations(
         as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
     )
@@ -212,16 +212,16 @@ def _say_without_examples(name: str) -> None:
     warn_user(f"{name} is asked without examples, because it repeats their labels")
 
 
-def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
-    if not isinstance(given, Annotator):
-        return resolve_model(given, environment)
-    model = resolve_model(given.model, environment)
-    return KnownAs(given.identity(model), model) if given.version else model
+def _rewriter(rewriter: object, environment: Mapping[str, str]) -> ChatModel:
+    if not isinstance(rewriter, Annotator):
+        return resolve_model(rewriter, environment)
+    model = resolve_model(rewriter.model, environment)
+    return KnownAs(rewriter.identity(model), model) if rewriter.version else model
 
 
-def pricing(own: OwnPrices) -> PriceOf:
+def pricing(own_prices: OwnPrices) -> PriceOf:
     """Return a function for the cost of tokens, by the user's own prices or else the catalogue's."""
-    price_of_model = cache(lambda model: price_of(model, own))
+    price_of_model = cache(lambda model: price_of(model, own_prices))
 
     def cost(model: str, tokens_in: int, tokens_out: int) -> float | None:
         price = price_of_model(model)

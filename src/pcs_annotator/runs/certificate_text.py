@@ -86,8 +86,8 @@ def without_gold(counts: Counts) -> Promised:
     if not agreeing:
         return Promised(headline, ("all rows are for review",))
     rows = f"{agreeing:,} of {counts.rows:,} rows"
-    said = f"answers agree on {rows}, which promises nothing: models can agree and be wrong together"
-    return Promised(headline, (said, AGREEMENT_MEASURED))
+    sentence = f"answers agree on {rows}, which promises nothing: models can agree and be wrong together"
+    return Promised(headline, (sentence, AGREEMENT_MEASURED))
 
 
 def fallen_away(earlier: Model, now: Model) -> Model:
@@ -151,7 +151,7 @@ def _least(thresholds: Mapping[str, float]) -> str:
 
 
 def _audited(audit: Audit) -> str:
-    found = {
+    finding = {
         "confirmed": "an audit confirms it",
         "revoked": "an audit revokes it",
         "open": "an audit neither confirms nor revokes it yet",
@@ -159,8 +159,8 @@ def _audited(audit: Audit) -> str:
     low, high = (_percent(end) for end in audit.error)
     rate = f"{audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
     if audit.level is None:  # by an earlier version
-        return f"{found}: {rate}"
-    return f"{found}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
+        return f"{finding}: {rate}"
+    return f"{finding}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 
 
 def about_confidence(model: Model) -> str:

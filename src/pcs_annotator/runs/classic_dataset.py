@@ -105,8 +105,8 @@ def labels_of(prompt: str, dataset: Dataset | None = None) -> tuple[str, ...]:
     if len(labels) < 2 and dataset is not None:
         labels = [tagged.get(label.casefold(), label) for label in labels_seen(dataset, NAMING)]
     if len(labels) < 2:
-        found = ", ".join(map(repr, labels)) or "none"
-        raise LabelError(f"at least two labels are needed, and there is {found}: {NAMING}")
+        listed = ", ".join(map(repr, labels)) or "none"
+        raise LabelError(f"at least two labels are needed, and there is {listed}: {NAMING}")
     return check_labels(labels)
 
 
@@ -119,37 +119,37 @@ def vote_column(annotator: str, number: int) -> str:
     return f"{annotator}_{TEXT}" + (f"_mr{number}" if number else "")
 
 
-def with_keys(given: Mapping[str, str] | None, keys: Mapping[str, str]) -> dict[str, str]:
+def with_keys(environment: Mapping[str, str] | None, keys: Mapping[str, str]) -> dict[str, str]:
     """Return an environment, by default that of the process and of `.env`, with keys that take precedence.
 
     A provider that is redirected, such as to a server of the user's own, needs no key.
     """
-    found = read_environment(Path.cwd()) if given is None else given
-    none = {key: "none" for name, key in LAST_VARIABLES.items() if found.get(f"{name}_BASE_URL", "").strip()}
-    return {**none, **found, **keys}
+    variables = read_environment(Path.cwd()) if environment is None else environment
+    none = {key: "none" for name, key in LAST_VARIABLES.items() if variables.get(f"{name}_BASE_URL", "").strip()}
+    return {**none, **variables, **keys}
 
 
-def own_relation(name: str, given: RelationLike) -> Relation:
+def own_relation(name: str, source: RelationLike) -> Relation:
     """Return a relation made from a prompt, whose rewrites are checked, or a function, whose rewrites are not."""
-    if isinstance(given, str):
-        if not given.strip():
+    if isinstance(source, str):
+        if not source.strip():
             raise ConfigError(f"relation {name!r}: the prompt is empty: say how to rewrite a text")
-        return PromptedRelation(name, given, expects=OWN_PROMPT)
-    if is_relation(given):
-        if given.name != name:
-            raise ConfigError(f"the relation is named {given.name!r}: register it under that name")
-        return given
-    if not callable(given):
-        raise ConfigError(f"relation {name!r}: give a function that takes a text, or a prompt, not {given!r}")
+        return PromptedRelation(name, source, expects=OWN_PROMPT)
+    if is_relation(source):
+        if source.name != name:
+            raise ConfigError(f"the relation is named {source.name!r}: register it under that name")
+        return source
+    if not callable(source):
+        raise ConfigError(f"relation {name!r}: give a function that takes a text, or a prompt, not {source!r}")
     # a combined relation is not checked, even if it has only one part
-    return InTurn(name, (FunctionRelation(name, given, expects=OWN_PROMPT),))
+    return InTurn(name, (FunctionRelation(name, source, expects=OWN_PROMPT),))
 
 
 def no_votes(panel: Panel) -> Votes:
     """Return the votes of a panel on no texts."""
     options = replace(panel.settings.choosing, rewriter=panel.settings.rewriter is not None)
-    annotators = [one.name for one in name_annotators(panel.annotators)]
-    relations = [one.name for one in choose_relations(as_relations(panel.relations), options)]
+    annotators = [annotator.name for annotator in name_annotators(panel.annotators)]
+    relations = [relation.name for relation in choose_relations(as_relations(panel.relations), options)]
     codes = np.empty((0, len(annotators), len(relations)), dtype=CODE)
     return Votes(codes=codes, ids=[], annotators=annotators, relations=relations, labels=panel.task.labels)
 
@@ -166,8 +166,8 @@ async def learn_weights(
     panel: Panel, dataset: Dataset, path: Path, optimiser: str, seed: int, generate: bool
 ) -> Weights:
     """Return the weights, learned from new answers, which are written to a file, or from those in it."""
-    known = optimiser.strip().lower() if optimisers.has(optimiser.strip().lower()) else optimiser
-    labelled_only = needs_gold(known)
+    name = optimiser.strip().lower() if optimisers.has(optimiser.strip().lower()) else optimiser
+    labelled_only = needs_gold(name)
     rows = [row for row, label in enumerate(dataset.gold) if label is not None or not labelled_only]
     if not rows:
         raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
@@ -175,7 +175,7 @@ async def learn_weights(
         votes = await ask_about(panel, dataset, rows, path)
     else:
         votes, rows = read_answers(path, dataset, rows, no_votes(panel))
-    return await asyncio.to_thread(fit_weights, votes, [dataset.gold[row] for row in rows], known, seed=seed)
+    return await asyncio.to_thread(fit_weights, votes, [dataset.gold[row] for row in rows], name, seed=seed)
 
 
 async def _ask(panel: Panel, texts: Sequence[str]) -> Votes:
@@ -202,8 +202,8 @@ async def ask_about(panel: Panel, dataset: Dataset, rows: Sequence[int], path: P
     columns: dict[str, Sequence[str | None]] = {}
     for number, relation in enumerate(votes.relations[1:], 1):
         made = [variants.get((text, relation)) for text in texts]
-        rewrites = columns[f"{TEXT}_mr{number}"] = [None if one is None else one.text for one in made]
-        causes = Counter(one.cause for one in made if one is not None)
+        rewrites = columns[f"{TEXT}_mr{number}"] = [None if rewrite is None else rewrite.text for rewrite in made]
+        causes = Counter(rewrite.cause for rewrite in made if rewrite is not None)
         if causes and not any(rewrites):
             cause = causes.most_common(1)[0][0]
             warn_user(f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes")
@@ -237,47 +237,47 @@ def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes)
     `axes` has the annotators, relations and labels; the first relation is the original text, the next one is `mr1`.
     Rows are matched by text. A cell with none of the labels is not a vote.
     """
-    given = dataset
+    answers = dataset
     if path.exists():
-        given = _read(path, TEXT)
-    elif not any(vote_column(one, 0) in dataset.table.column_names for one in axes.annotators):
+        answers = _read(path, TEXT)
+    elif not any(vote_column(annotator, 0) in dataset.table.column_names for annotator in axes.annotators):
         raise TableError(f"no answers to learn from, there is no file {path}: {GENERATE} about {dataset.name}")
-    _check_columns(given, axes)
-    place = _places(given, dataset)
-    found = [row for row in rows if row in place]
-    missing = [row for row in rows if row not in place]
-    if not found:
-        raise TableError(f"{given.name} has none of the labelled texts of {dataset.name}: {GENERATE}")
+    _check_columns(answers, axes)
+    row_there = _places(answers, dataset)
+    answered = [row for row in rows if row in row_there]
+    missing = [row for row in rows if row not in row_there]
+    if not answered:
+        raise TableError(f"{answers.name} has none of the labelled texts of {dataset.name}: {GENERATE}")
     if missing:
         warn_user(
             f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row {missing[0] + 1}, are not in "
-            f"{given.name} and are not used for learning: {GENERATE} about them"
+            f"{answers.name} and are not used for learning: {GENERATE} about them"
         )
-    return _votes(given.table.take([place[row] for row in found]), axes), found
+    return _votes(answers.table.take([row_there[row] for row in answered]), axes), answered
 
 
-def _check_columns(given: Dataset, axes: Votes) -> None:
+def _check_columns(answers: Dataset, axes: Votes) -> None:
     """Raise for answers that are missing; warn about rewrites that are not used."""
-    columns = given.table.column_names
+    columns = answers.table.column_names
     for annotator in axes.annotators:
         for number, relation in enumerate(axes.relations):
             column = vote_column(annotator, number)
             if column not in columns:
                 raise TableError(
-                    f"{given.name} has no column {column!r} with the answers of {annotator} to {relation!r}: "
+                    f"{answers.name} has no column {column!r} with the answers of {annotator} to {relation!r}: "
                     f"{GENERATE}, or write the model's name as in the column names"
                 )
     numbers = sorted(int(match[1]) for match in map(_VARIANT.fullmatch, columns) if match)
     if more := [f"mr{number}" for number in numbers if number >= len(axes.relations)]:
         warn_user(
-            f"{given.name} also has {', '.join(more)}, which are not used: add the relation with register_mr to use "
+            f"{answers.name} also has {', '.join(more)}, which are not used: add the relation with register_mr to use "
             "them"
         )
 
 
 def _places(there: Dataset, wanted: Dataset) -> dict[int, int]:
     """Return position in the dataset → row of the annotations: the same row if its text matches, else the first."""
-    keys, sought = ([" ".join(item.text.split()) for item in given.items] for given in (there, wanted))
+    keys, sought = ([" ".join(item.text.split()) for item in table.items] for table in (there, wanted))
     first = {key: row for row, key in reversed([*enumerate(keys)])}
     return {row: row if keys[row : row + 1] == [key] else first[key] for row, key in enumerate(sought) if key in first}
 
@@ -290,6 +290,6 @@ def _votes(table: pa.Table, axes: Votes) -> Votes:
         rewrites = cells.get(f"{TEXT}_mr{number}", ["there"] * len(table))
         silences = [ABSTAINED if text.strip() else NOT_ASKED for text in rewrites]  # without a rewrite, nobody is asked
         for position, annotator in enumerate(axes.annotators):
-            given = zip(cells[vote_column(annotator, number)], silences, strict=True)
-            codes[:, position, number] = [lookup.get(cell.strip().casefold(), silence) for cell, silence in given]
+            answers = zip(cells[vote_column(annotator, number)], silences, strict=True)
+            codes[:, position, number] = [lookup.get(cell.strip().casefold(), silence) for cell, silence in answers]
     return replace(axes, codes=codes, ids=[str(row) for row in range(len(table))])

@@ -49,10 +49,10 @@ class CodebookFolder(NamedTuple):
         folder = RunFolder(path)
         if not (places := variables_in(folder)):
             return None
-        for place in places.values():
-            if not RunFolder(place).votes.exists():
+        for part in places.values():
+            if not RunFolder(part).votes.exists():
                 raise ConfigError(
-                    f"{path} is half a codebook: {place} has no answers; pcs run, once more, asks for what is missing"
+                    f"{path} is half a codebook: {part} has no answers; pcs run, once more, asks for what is missing"
                 )
         from pcs_annotator.runs.opened import Run  # loads what learns, which a plan does not need
 
@@ -60,7 +60,7 @@ class CodebookFolder(NamedTuple):
 
     def each(self, do: Callable[[Path], T]) -> dict[str, T]:
         """Do something in the folder of every part; an error says which one it is about."""
-        return {name: do(place) for name, place in self.parts.items()}
+        return {name: do(path) for name, path in self.parts.items()}
 
     def parts_of(self, variable: str) -> list[str]:
         """Return the parts of a variable: itself, or one for each of its labels."""
@@ -79,29 +79,29 @@ def open_codebook(request: RunRequest) -> tuple[pa.Table, Mapping[str, RunReques
     table, requests = stream.read().table, {}
     columns = replace(config.data, text_column=stream.columns.text or "", id_column=stream.columns.id_setting)
     tables = dict(_split_gold(table, config, stream.name))
-    for part, own in configs_of(config, request.folder).items():
+    for part, part_config in configs_of(config, request.folder).items():
         data = tables[part]
         named = replace(columns, gold_column="gold" if "gold" in data.column_names else "", coders=())
-        place = request.folder / place_of(part)
-        requests[part] = replace(request, data=data, folder=place, config=replace(own, data=named))
+        path = request.folder / place_of(part)
+        requests[part] = replace(request, data=data, folder=path, config=replace(part_config, data=named))
     return table, requests
 
 
 def configs_of(config: Config, folder: Path) -> dict[str, Config]:
     """Return part → settings of its run; all parts share a ledger."""
     ledger = config.ask.ledger or str(RunFolder(folder).ledger.absolute())
-    shared, found, places = replace(config, ask=replace(config.ask, ledger=ledger)), dict[str, Config](), set[str]()
+    shared, configs, places = replace(config, ask=replace(config.ask, ledger=ledger)), dict[str, Config](), set[str]()
     for name, task in config.variables.items():
         tasks = [_applies(task, label) for label in task.labels] if task.kind == "many" else [task]
-        for part, own in zip(_parts(name, task), tasks, strict=True):
+        for part, part_task in zip(_parts(name, task), tasks, strict=True):
             if place_of(part).casefold() in places:
                 raise ConfigError(f"{part}: another label has the same letters and digits: rename one of them")
             places.add(place_of(part).casefold())
-            found[part] = replace(shared, task=own, part=part)
+            configs[part] = replace(shared, task=part_task, part=part)
         if task.kind == "number":  # nothing is listed that could be in another order
-            use = tuple(one for one in shared.relations.use if "order" not in one)
-            found[name] = replace(found[name], relations=replace(shared.relations, use=use))
-    return found
+            use = tuple(relation for relation in shared.relations.use if "order" not in relation)
+            configs[name] = replace(configs[name], relations=replace(shared.relations, use=use))
+    return configs
 
 
 def place_of(part: str) -> str:
@@ -131,8 +131,8 @@ def _split_gold(table: pa.Table, config: Config, name: str) -> Iterator[tuple[st
     labels, they are in one cell (`a;b` or a JSON list), or each has a column of its own (`variable_label`: 1, 0, x).
     """
     gold = {name: _gold_columns(table, name, task) for name, task in config.variables.items()}
-    own = table.drop_columns([column for columns in gold.values() for column in columns.values()])
-    if "gold" in own.column_names:
+    others = table.drop_columns([column for columns in gold.values() for column in columns.values()])
+    if "gold" in others.column_names:
         raise TableError(
             f"{name} has a column 'gold', but there are several variables: call it like the variable it is about"
         )
@@ -145,7 +145,10 @@ def _split_gold(table: pa.Table, config: Config, name: str) -> Iterator[tuple[st
         else:
             cells = {variable: _texts(table, gold[variable][""])}
         for part, values in cells.items():
-            yield part, own.append_column("gold", pa.array(values, pa.string())) if any(values) else own
+            yield (
+                part,
+                others.append_column("gold", pa.array(values, pa.string())) if any(values) else others,
+            )
 
 
 def _parts(variable: str, task: TaskSettings) -> list[str]:
@@ -159,13 +162,13 @@ def _gold_columns(table: pa.Table, variable: str, task: TaskSettings) -> dict[st
         if name in names:
             return {"": names[name]}
     ways = {label: [f"{variable}{sign}{label}".casefold() for sign in ("_", "=", ": ")] for label in task.labels}
-    found = {label: names[way] for label, some in ways.items() for way in some if way in names}
-    if found and task.kind == "many" and len(found) < len(task.labels):
-        missing = next(label for label in task.labels if label not in found)
+    columns = {label: names[way] for label, some in ways.items() for way in some if way in names}
+    if columns and task.kind == "many" and len(columns) < len(task.labels):
+        missing = next(label for label in task.labels if label not in columns)
         raise TableError(
             f"there are columns for labels of {variable}, but none for {missing!r}: add {variable}_{missing}"
         )
-    return found if task.kind == "many" else {}
+    return columns if task.kind == "many" else {}
 
 
 def _texts(table: pa.Table, column: str) -> list[str | None]:
@@ -186,9 +189,12 @@ def _many(
         }
     where = f"column {columns['']}"
     cells = enumerate(_texts(table, columns[""]), row_number(name, 1))
-    given = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
-    answers = {label: [None if one is None else YES if label in one else NO for one in given] for label in task.labels}
-    return {f"{variable}={label}": said for label, said in answers.items()}
+    chosen = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
+    answers = {
+        label: [None if labels is None else YES if label in labels else NO for labels in chosen]
+        for label in task.labels
+    }
+    return {f"{variable}={label}": truths for label, truths in answers.items()}
 
 
 def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | None:
@@ -218,17 +224,17 @@ def _truth(cell: str | None, where: str) -> str | None:
 def final_labels(result: RunResult) -> list[str | None]:
     """Return the label of every row of a part: what people said in a review, else gold, else what the models found."""
     people, gold = result.verdicts.by_row, result.dataset.gold or [None] * len(result.outcomes)
-    said = [people[row].label if row in people else None for row in range(len(result.outcomes))]
-    return [a or b or one.label for a, b, one in zip(said, gold, result.outcomes, strict=True)]
+    verdicts = [people[row].label if row in people else None for row in range(len(result.outcomes))]
+    return [a or b or outcome.label for a, b, outcome in zip(verdicts, gold, result.outcomes, strict=True)]
 
 
 def labels_of(
     variables: Mapping[str, TaskSettings],
-    found: Mapping[str, Sequence[Outcome]],
+    by_part: Mapping[str, Sequence[Outcome]],
     sets: Mapping[str, SetResult],
     final: Mapping[str, Sequence[str | None]] | None = None,
 ) -> dict[str, pa.Array]:
-    """Return the columns of results for all variables; `found` has the outcomes of every part.
+    """Return the columns of results for all variables; `by_part` has the outcomes of every part.
 
     Of a variable with any number of labels there are those that apply, how probable it is that all of them are right,
     `accept` where every one is accepted, the same for the whole set, and the probability of each label. `final` has the
@@ -237,22 +243,22 @@ def labels_of(
     columns: dict[str, list[object]] = {}
     for name, task in variables.items():
         if task.kind != "many":
-            outcomes = found[name]
-            columns[f"pcs_{name}"] = [one.label for one in outcomes]
-            columns[f"pcs_{name}_confidence"] = [one.confidence for one in outcomes]
-            columns[f"pcs_{name}_decision"] = [one.decision for one in outcomes]
-            for more in dict.fromkeys(more for one in outcomes for more in one.details):
-                columns[f"pcs_{name}_{more.removeprefix('pcs_')}"] = [one.details.get(more) for one in outcomes]
+            outcomes = by_part[name]
+            columns[f"pcs_{name}"] = [outcome.label for outcome in outcomes]
+            columns[f"pcs_{name}_confidence"] = [outcome.confidence for outcome in outcomes]
+            columns[f"pcs_{name}_decision"] = [outcome.decision for outcome in outcomes]
+            for more in dict.fromkeys(more for outcome in outcomes for more in outcome.details):
+                columns[f"pcs_{name}_{more.removeprefix('pcs_')}"] = [outcome.details.get(more) for outcome in outcomes]
             if final is not None:
                 columns[f"pcs_{name}_final"] = [*final[name]]
             continue
-        rows = list(zip(*(found[f"{name}={label}"] for label in task.labels), strict=True))
-        columns[f"pcs_{name}"] = [_set_of([one.label for one in row], task.labels) for row in rows]
+        rows = list(zip(*(by_part[f"{name}={label}"] for label in task.labels), strict=True))
+        columns[f"pcs_{name}"] = [_set_of([outcome.label for outcome in row], task.labels) for row in rows]
         columns[f"pcs_{name}_confidence"] = [*sets[name].confidence]
         columns[f"pcs_{name}_decision"] = [_decided(row) for row in rows]
         columns[f"pcs_{name}_set_decision"] = [*sets[name].decisions]
-        for place, label in enumerate(task.labels):
-            columns[f"pcs_{name}={label}"] = [row[place].probabilities.get(YES) for row in rows]
+        for at, label in enumerate(task.labels):
+            columns[f"pcs_{name}={label}"] = [row[at].probabilities.get(YES) for row in rows]
         if final is not None:
             judged = zip(*(final[f"{name}={label}"] for label in task.labels), strict=True)
             columns[f"pcs_{name}_final"] = [_set_of(row, task.labels) for row in judged]
@@ -263,9 +269,9 @@ def labels_of(
 def _set_of(row: Sequence[str | None], labels: Sequence[str]) -> str | None:
     if None in row:
         return None
-    return ";".join(label for label, one in zip(labels, row, strict=True) if one == YES) or "none"
+    return ";".join(label for label, answer in zip(labels, row, strict=True) if answer == YES) or "none"
 
 
 def _decided(row: Sequence[Outcome]) -> str | None:
-    decisions = {one.decision for one in row}
-    return next((one for one in ("review", None) if one in decisions), next(iter(decisions)))
+    decisions = {outcome.decision for outcome in row}
+    return next((decision for decision in ("review", None) if decision in decisions), next(iter(decisions)))

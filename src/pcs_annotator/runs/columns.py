@@ -42,7 +42,7 @@ def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str,
     columns = {
         result_names.LABEL: _labels(model, votes, judged, silent),
         result_names.CONFIDENCE: _numbers(np.where(silent, np.nan, confidence)),
-        result_names.DECISION: pa.array(["review" if no else one for one, no in decided], pa.string()),
+        result_names.DECISION: pa.array(["review" if no else decision for decision, no in decided], pa.string()),
         result_names.REASON: pa.array(model.reasons(votes, judged), pa.string()),
     }
     plausible = None if model.shape.ordered else model.plausible(votes, judged)
@@ -51,10 +51,10 @@ def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str,
     for name, values in model.details(votes, judged).items():
         columns[name] = pa.array(_unless(silent, values), _kind_of(name))
     shown = result_names.with_columns(labels)
-    columns |= {result_names.score_name(one): _numbers(judged.scores[:, at]) for at, one in enumerate(shown)}
+    columns |= {result_names.score_name(label): _numbers(judged.scores[:, at]) for at, label in enumerate(shown)}
     if sure is not None:
-        known = np.where(silent[:, np.newaxis], np.nan, sure)
-        columns |= {result_names.probability_name(one): _numbers(known[:, at]) for at, one in enumerate(shown)}
+        chances = np.where(silent[:, np.newaxis], np.nan, sure)
+        columns |= {result_names.probability_name(label): _numbers(chances[:, at]) for at, label in enumerate(shown)}
     return columns
 
 
@@ -96,18 +96,18 @@ def _sets(plausible: Mask, labels: Sequence[str]) -> pa.Array:
 
 
 def people_columns(
-    people: Sequence[Reviewed | None], gold: Sequence[str | None], found: Sequence[str | None], labels: Sequence[str]
+    people: Sequence[Reviewed | None], gold: Sequence[str | None], models: Sequence[str | None], labels: Sequence[str]
 ) -> dict[str, pa.Array]:
-    """Return verdict, reviewer and final label of rows: what people said, else gold, else what the models `found`."""
+    """Return verdict, reviewer and final label of rows: what people said, else gold, else what the `models` say."""
     spelled = {label.casefold(): label for label in labels}
-    known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
-    deciding = [one and one.deciding for one in people]
-    verdicts = [one and one.label for one in deciding]
+    gold_labels = [cell and spelled.get(cell.casefold()) for cell in gold] or [None] * len(models)
+    deciding = [reviewed and reviewed.deciding for reviewed in people]
+    verdicts = [decision and decision.label for decision in deciding]
     named = {
         result_names.VERDICT: verdicts,
-        result_names.REVIEWER: [one and one.reviewer for one in deciding],
+        result_names.REVIEWER: [decision and decision.reviewer for decision in deciding],
         result_names.FINAL_LABEL: [
-            verdict or label or machine for verdict, label, machine in zip(verdicts, known, found, strict=True)
+            verdict or label or machine for verdict, label, machine in zip(verdicts, gold_labels, models, strict=True)
         ],
     }
     return {name: pa.array(values, pa.string()) for name, values in named.items()}
@@ -153,9 +153,9 @@ def check_column(by: str, columns: Sequence[str], name: str) -> None:
         raise TableError(f"{name} has no column {by!r} (--by): add it, {detected}; there are {', '.join(columns)}")
 
 
-def given_or_detected(by: str, text: str, given: str | None = None) -> str:
+def given_or_detected(by: str, text: str, named_group: str | None = None) -> str:
     """Return the group of a single text: the one that was given, else its language if that is asked for."""
-    return (given or "").strip() or (language_of(text) if by == LANGUAGE else "") or NO_GROUP
+    return (named_group or "").strip() or (language_of(text) if by == LANGUAGE else "") or NO_GROUP
 
 
 def refuse_many(by: str, groups: Sequence[str]) -> None:

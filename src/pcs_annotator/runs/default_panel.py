@@ -46,9 +46,11 @@ class DefaultPanel:
 
     def applied_to(self, config: Config) -> Config:
         """Return the settings with these questions."""
-        own = {**config.ask.questions, **self.questions}
+        asked = {**config.ask.questions, **self.questions}
         return replace(
-            config, relations=replace(config.relations, use=self.relations), ask=replace(config.ask, questions=own)
+            config,
+            relations=replace(config.relations, use=self.relations),
+            ask=replace(config.ask, questions=asked),
         )
 
 
@@ -76,8 +78,8 @@ def default_panel(
     reasons = _reasons(graded, needs_all, unsure, hard)
     if not needs_all:
         return DefaultPanel(relations=GRADED, reasons=reasons, graded=True)
-    own = dict.fromkeys(graded, GRADED)
-    return DefaultPanel(relations=hard, questions=own, reasons=reasons, graded=bool(graded))
+    questions = dict.fromkeys(graded, GRADED)
+    return DefaultPanel(relations=hard, questions=questions, reasons=reasons, graded=bool(graded))
 
 
 def _reasons(

@@ -26,16 +26,16 @@ def draws_by_row(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, l
     """Return row → how it was chosen, of all rows that were ever drawn or written out for people."""
     drawn = read_drawn(folder.drawn) if folder else []
     places = {(item.id, text_hash(item.text)): row for row, item in enumerate(items)} if drawn else {}
-    found: dict[int, list[DrawnRow]] = {}
-    for one in drawn:
-        if (row := places.get((one.id, one.text_hash))) is not None:
-            found.setdefault(row, []).append(one)
-    return found
+    by_row: dict[int, list[DrawnRow]] = {}
+    for draw in drawn:
+        if (row := places.get((draw.id, draw.text_hash))) is not None:
+            by_row.setdefault(row, []).append(draw)
+    return by_row
 
 
 def only_at_random(draws: Iterable[DrawnRow]) -> bool:
     """Return whether a row was drawn at random, and in no other way."""
-    return {one.kind for one in draws} == {"at random"}
+    return {draw.kind for draw in draws} == {"at random"}
 
 
 def walk(items: Sequence[Item], labels: Sequence[str | None], outside: Mask, texts: int) -> list[DrawnRow]:
@@ -45,17 +45,17 @@ def walk(items: Sequence[Item], labels: Sequence[str | None], outside: Mask, tex
     label yet come first again.
     """
     same = same_texts([item.text for item in items]).tolist()
-    known = {same[row] for row, label in enumerate(labels) if label}
-    found, shown = list[DrawnRow](), set[int]()
+    labelled = {same[row] for row, label in enumerate(labels) if label}
+    reached, shown = list[DrawnRow](), set[int]()
     for row in fixed_places([item.id for item in items]).tolist():
         if outside[row]:
             continue
-        if same[row] not in known:
+        if same[row] not in labelled:
             if len(shown | {same[row]}) > texts:
                 break
             shown.add(same[row])
-        found.append(DrawnRow(items[row].id, "at random", text_hash(items[row].text)))
-    return found
+        reached.append(DrawnRow(items[row].id, "at random", text_hash(items[row].text)))
+    return reached
 
 
 def label_copies(labels: list[str | None], texts: Sequence[str], drawn: Iterable[int]) -> list[int]:
@@ -64,11 +64,11 @@ def label_copies(labels: list[str | None], texts: Sequence[str], drawn: Iterable
     if not waiting:
         return []
     same = same_texts(texts).tolist()
-    known = {same[row]: labels[row] for row in reversed(range(len(labels))) if labels[row]}
-    found = [row for row in waiting if same[row] in known]
-    for row in found:
-        labels[row] = known[same[row]]
-    return found
+    label_of = {same[row]: labels[row] for row in reversed(range(len(labels))) if labels[row]}
+    copies = [row for row in waiting if same[row] in label_of]
+    for row in copies:
+        labels[row] = label_of[same[row]]
+    return copies
 
 
 def reached_at_random(items: Sequence[Item], draws: Draws, judged: Mask, sampled: Mask) -> Mask:
@@ -79,17 +79,17 @@ def reached_at_random(items: Sequence[Item], draws: Draws, judged: Mask, sampled
     to the sample. Beyond one of the two, some texts still wait for people, or have a label because somebody chose them,
     so only copies of sampled texts do; beyond both, none: a text must not count more often than it was drawn.
     """
-    found = np.zeros(len(items), dtype=np.bool_)
-    found[[row for row, some in draws.items() if any(one.kind == "at random" for one in some)]] = True
-    if not found.any():
-        return found
+    reached = np.zeros(len(items), dtype=np.bool_)
+    reached[[row for row, some in draws.items() if any(draw.kind == "at random" for draw in some)]] = True
+    if not reached.any():
+        return reached
     order = fixed_places([item.id for item in items])
-    order = order[found[order]]
+    order = order[reached[order]]
     waiting, labelled = np.flatnonzero(~judged[order]), np.flatnonzero(sampled[order])
     first = int(waiting[0]) if len(waiting) else len(order)
     last = int(labelled[-1]) if len(labelled) else -1
     near, far = sorted((first, last + 1))
-    found[order[far:]] = False
+    reached[order[far:]] = False
     beyond = order[near:far]
-    found[beyond] = with_copies(same_texts([item.text for item in items]), sampled)[beyond]
-    return found & judged
+    reached[beyond] = with_copies(same_texts([item.text for item in items]), sampled)[beyond]
+    return reached & judged

@@ -63,8 +63,8 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
 
 def draw_at_random(folder: RunFolder, dataset: Dataset, gold: Gold, texts: int) -> int:
     """Write so many texts without a label for a person, and return how many there were; see `draw_registry`."""
-    items, own = dataset.items, len(dataset.items) - len(dataset.streamed)
-    outside = np.array([row >= own or label is not None for row, label in enumerate(_data_gold(dataset))])
+    items, run_rows = dataset.items, len(dataset.items) - len(dataset.streamed)
+    outside = np.array([row >= run_rows or label is not None for row, label in enumerate(_data_gold(dataset))])
     return write_to_label(folder, items, gold, walk(items, gold.labels, outside, texts))
 
 
@@ -97,10 +97,10 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
-    first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
-    shown = [one for one in rows if first.get(same[one.id]) is one]
+    first = {same[draw.id]: draw for draw in reversed(rows) if same[draw.id] not in seen}
+    shown = [draw for draw in rows if first.get(same[draw.id]) is draw]
     if shown:
-        people.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
+        people.write_to_label(folder.to_label, ((draw.id, texts[draw.id], draw.kind) for draw in shown))
     else:
         folder.to_label.unlink(missing_ok=True)
     return len(shown)
@@ -108,12 +108,12 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
 
 def unread(path: Path, items: Sequence[Item], gold: Gold) -> bool:
     """Return whether a person filled in something in a table to label that is not known yet."""
-    known = {(cell_key(item.id), cell_key(label)) for item, label in zip(items, gold.labels, strict=True) if label}
+    recorded = {(cell_key(item.id), cell_key(label)) for item, label in zip(items, gold.labels, strict=True) if label}
     try:
         filled = people.filled_rows(path, "gold")
     except TableError:  # then a person changed it
         return True
-    return any((cell_key(name), cell_key(label)) not in known for name, label in filled)
+    return any((cell_key(name), cell_key(label)) not in recorded for name, label in filled)
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:
@@ -132,11 +132,11 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     if len(checked) < max(before, 1):
         return model
     lookup = label_lookup(votes.labels)
-    said = np.array([lookup[label.casefold()] for label in checked.values()], dtype=CODE)
-    right = model.right(votes.labels, unaudited, list(checked), said)
-    found = audit(certificate.promise, len(checked), int((~right).sum()))
-    audited = replace(model, certificate=replace(certificate, audit=found))
-    return audited.with_coverage(votes) if found.finding == "revoked" else audited
+    verdict_codes = np.array([lookup[label.casefold()] for label in checked.values()], dtype=CODE)
+    right = model.right(votes.labels, unaudited, list(checked), verdict_codes)
+    outcome = audit(certificate.promise, len(checked), int((~right).sum()))
+    audited = replace(model, certificate=replace(certificate, audit=outcome))
+    return audited.with_coverage(votes) if outcome.finding == "revoked" else audited
 
 
 def with_earlier_audit(model: Model, before: Model) -> Model:
@@ -150,8 +150,8 @@ def with_earlier_audit(model: Model, before: Model) -> Model:
     return replace(model, certificate=audited) if same else model
 
 
-def of_stream(model: Model, votes: Votes, gold: Gold, own: int) -> Model:
-    """Return a model whose last rows came as a stream: its certificate is about the run's `own` votes and gold.
+def of_stream(model: Model, votes: Votes, gold: Gold, run_rows: int) -> Model:
+    """Return a model whose last rows came as a stream: its certificate is about the run's `run_rows` votes and gold.
 
     If its promise, or that of a group, is from texts that came after an alarm, new texts are compared with those.
     """
@@ -159,14 +159,14 @@ def of_stream(model: Model, votes: Votes, gold: Gold, own: int) -> Model:
     if gold.since:
         recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))
         judged = model.judged(recent)
-        found = profiles(recent, judged.scores, judged.best, ["", *model.profiles], model.text)
-        anew = {name: one for name, one in found.items() if "" in gold.since or name in gold.since}
-        groups = {name: anew.get(name, one) for name, one in model.profiles.items()}
+        new_profiles = profiles(recent, judged.scores, judged.best, ["", *model.profiles], model.text)
+        anew = {name: profile for name, profile in new_profiles.items() if "" in gold.since or name in gold.since}
+        groups = {name: anew.get(name, profile) for name, profile in model.profiles.items()}
         model = replace(model, profile=anew.get("", model.profile), profiles=groups)
     if model.certificate is None:
         return model
-    known = fingerprint(votes.take(np.arange(own)), codes[:own], __version__)
-    return replace(model, certificate=replace(model.certificate, fingerprint=known))
+    run_print = fingerprint(votes.take(np.arange(run_rows)), codes[:run_rows], __version__)
+    return replace(model, certificate=replace(model.certificate, fingerprint=run_print))
 
 
 def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: Sequence[int]) -> dict[str, Audit]:
@@ -182,14 +182,14 @@ def stream_audit(model: Model, votes: Votes, people: ReviewVerdicts, accepted: S
         return {}
     checked = votes.take(np.array(rows))
     judged = replace(model, certificate=replace(certificate, audit=None)).judged(checked)
-    said = gold_codes(checked, [labels[row] for row in rows])
-    wrong, promise = ~model.right(votes.labels, judged, range(len(rows)), said), certificate.promise
+    verdict_codes = gold_codes(checked, [labels[row] for row in rows])
+    wrong, promise = ~model.right(votes.labels, judged, range(len(rows)), verdict_codes), certificate.promise
     tested = certificate.thresholds if promise.by else {}
-    found, group = dict[str, Audit](), np.array(checked.groups or [""] * len(rows))
+    audits, group = dict[str, Audit](), np.array(checked.groups or [""] * len(rows))
     for name in (*tested, ""):
-        broken = [one for one, audit in found.items() if audit.finding == "revoked"]
-        own = wrong[group == name if name else ~np.isin(group, broken)]
+        broken = [group_name for group_name, audit in audits.items() if audit.finding == "revoked"]
+        errors = wrong[group == name if name else ~np.isin(group, broken)]
         part = 0.5 / len(tested) if name else 0.5
         split = replace(promise, certainty=1 - part * promise.delta) if tested else promise
-        found |= {name: audit_in_order(split, own)} if len(own) else {}
-    return found
+        audits |= {name: audit_in_order(split, errors)} if len(errors) else {}
+    return audits

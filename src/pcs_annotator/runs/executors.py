@@ -78,10 +78,10 @@ async def ask_job(
 ) -> Votes:
     """Return the votes on items: everything is asked, or what the strategy needs; see `asking`."""
     elsewhere = settings.batches is not None or settings.cluster is not None
-    given = [item async for item in as_async(items)] if elsewhere else items
-    again = given if isinstance(given, list) else ()  # asked live, items are read once, as they are needed
+    texts = [item async for item in as_async(items)] if elsewhere else items
+    again = texts if isinstance(texts, list) else ()  # asked live, items are read once, as they are needed
     async with asking(job, again, ledger, settings, strategy, shared) as asker:
-        return await run_job(job, given, asker, strategy)
+        return await run_job(job, texts, asker, strategy)
 
 
 async def collect(  # noqa: PLR0913  # the agreed signature
@@ -121,19 +121,19 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         return await ask_job(job, _items(items), ledger, settings, shared=shared)
 
 
-def _items(given: Any) -> Iterable[Item] | AsyncIterable[Item]:
-    if isinstance(given, AsyncIterable):
-        return given
-    if not is_column(given):
-        return items_of(given)
-    values = values_of(given, "items") if hasattr(given, "to_pylist") else given
-    return (_item(number, one) for number, one in enumerate(values, 1))
+def _items(source: Any) -> Iterable[Item] | AsyncIterable[Item]:
+    if isinstance(source, AsyncIterable):
+        return source
+    if not is_column(source):
+        return items_of(source)
+    values = values_of(source, "items") if hasattr(source, "to_pylist") else source
+    return (_item(number, entry) for number, entry in enumerate(values, 1))
 
 
-def _item(number: int, given: object) -> Item:
-    if not isinstance(given, Item | str):
-        raise InputError(f"number {number} of the items is a {type(given).__name__}: give texts, Items or a table")
-    return Item(id=str(number), text=given) if isinstance(given, str) else given
+def _item(number: int, entry: object) -> Item:
+    if not isinstance(entry, Item | str):
+        raise InputError(f"number {number} of the items is a {type(entry).__name__}: give texts, Items or a table")
+    return Item(id=str(number), text=entry) if isinstance(entry, str) else entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Fits of a run: `pcs fit` in the background, and every fit as a numbered version to which one can go back.
 
 `models/7.json` is `model.json` after the seventh fit, `models/7-evaluation.json` what was measured then. The model in
-use is a copy of one of them; that of a folder from before there were versions is number 1.
+use is a copy of one of them.
 """
 
 import os
@@ -40,35 +40,16 @@ class Version(NamedTuple):
 
 def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
     """Store a fit as a version, and return its `model.json`; the same fit once more stays the same version."""
-    _keep_earlier(folder)
     latest = folder if folder.model.exists() else folder.at(max(numbers(folder), default=0))  # it may be damaged
     before = read_json(latest.model) if latest.model.exists() else {}
     same = before.get("fit_id") == model["fit_id"]
     number = before["number"] if same else max(numbers(folder), default=0) + 1
     made = before["made"] if same else datetime.now(UTC).isoformat(timespec="seconds")
     complete = {**model, "number": number, "made": made}
-    _store(folder, number, complete, evaluation)
-    return complete
-
-
-def _store(folder: RunFolder, number: int, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> None:
     folder.versions.mkdir(exist_ok=True)
     write_json(folder.at(number).evaluation, evaluation)
-    write_json(folder.at(number).model, model)
-
-
-def _keep_earlier(folder: RunFolder) -> None:
-    """Store the only model of a folder that had no versions as the first one."""
-    if numbers(folder) or not (folder.model.exists() and folder.evaluation.exists()):
-        return
-    try:
-        model, evaluation = read_json(folder.model), read_json(folder.evaluation)
-    except TableError:  # damaged: there is nothing to go back to
-        return
-    made = datetime.fromtimestamp(folder.model.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    complete = {"fit_id": "", **model, "number": 1, "made": made}
-    _store(folder, 1, complete, evaluation)
-    write_json(folder.model, complete)
+    write_json(folder.at(number).model, complete)
+    return complete
 
 
 def numbers(folder: RunFolder) -> list[int]:
@@ -78,7 +59,6 @@ def numbers(folder: RunFolder) -> list[int]:
 
 def version_of(folder: RunFolder, number: int) -> RunFolder:
     """Return the folder as it is with a version in use; an error if there is none with this number."""
-    _keep_earlier(folder)
     kept = numbers(folder)
     if number not in kept:
         there = f"there are {listed(map(str, kept), len(kept))}" if kept else "pcs fit makes the first one"
@@ -88,7 +68,6 @@ def version_of(folder: RunFolder, number: int) -> RunFolder:
 
 def list_versions(folder: RunFolder) -> list[Version]:
     """Return all versions, oldest first."""
-    _keep_earlier(folder)
     in_use = number_in_use(folder)
     return [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
 
@@ -132,14 +111,14 @@ def promises_less(model: Model, than: Model) -> bool:
 
 def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
     """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
-    found: list[tuple[int, int, int] | None] = []
+    states: list[tuple[int, int, int] | None] = []
     for path in (folder.settings, folder.model, folder.review):
         try:
             is_now = path.stat()
-            found.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
+            states.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
         except OSError:
-            found.append(None)
-    return found
+            states.append(None)
+    return states
 
 
 def left_unused(folder: RunFolder) -> str:
@@ -148,7 +127,7 @@ def left_unused(folder: RunFolder) -> str:
     if last <= in_use:
         return ""
     now, before = (read_json(folder.at(number).model)["certificate"] or {} for number in (last, in_use))
-    shares = (f"{100 * one.get('accepted_share', 0):.0f} %" for one in (now, before))
+    shares = (f"{100 * certificate.get('accepted_share', 0):.0f} %" for certificate in (now, before))
     why = f" ({now['why_not']})" if now.get("why_not") else ""
     return (
         f"version {last} promises less than version {in_use}, which stays in use: it would accept "
@@ -190,10 +169,10 @@ class FitProcess:
         if hasattr(os, "setpriority"):
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
-        _, said = process.communicate()
+        _, messages = process.communicate()
         if process.returncode in DONE:
             return ""
-        why = said.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
+        why = messages.rpartition("error: ")[2].strip() or f"it ended with code {process.returncode}"
         return f"the fit in the background failed: {why} (no verdict is lost)"
 
     def stop(self) -> None:

@@ -59,7 +59,7 @@ def reusable_votes(
     counted = note["tally"]
     if not all_answered(counted, note["ledger"], ledger):
         return None
-    annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
+    annotators, relations = ([part.name for part in axis] for axis in ([a for a, _ in job.annotators], job.relations))
     votes = _read(folder, VoteAxes([item.id for item in items], annotators, relations, job.task.labels, job.draws))
     if votes is None:
         return None

@@ -28,7 +28,7 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
     if model.certificate is None or not model.certificate.holds or not others.any():
         return None
     judged = model.judged(votes)
-    found = drift(
+    difference = drift(
         profile(votes.take(gold), judged.scores[gold], judged.best[gold], model.text),
         profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
         names=("those with", "the rows without gold"),
@@ -36,13 +36,13 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
     # asking that stops early stops where answers agree
     agreement, asked = _agreement(votes), (votes.codes != NOT_ASKED).all(axis=(1, 2, 3))
     some, rest = agreement[gold & asked], agreement[others & asked]
-    if not found.found and rank_sum(some, rest) < CHANCE:
+    if not difference.found and rank_sum(some, rest) < CHANCE:
         more = "more" if some.mean() > rest.mean() else "less"
-        found = found._replace(found=True, sentence=f"models agree {more} with each other on them")
-    if found.found:
+        difference = difference._replace(found=True, sentence=f"models agree {more} with each other on them")
+    if difference.found:
         remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
-        warn_user(f"the gold rows differ from the others: {found.sentence}; {remedy}")
-    return found
+        warn_user(f"the gold rows differ from the others: {difference.sentence}; {remedy}")
+    return difference
 
 
 def warn_of_machine_gold(votes: Votes, gold: Mask, trial: HeldOut) -> None:
@@ -65,8 +65,8 @@ def warn_of_machine_gold(votes: Votes, gold: Mask, trial: HeldOut) -> None:
 def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: HeldOut, right: int) -> bool:
     """Return whether a single question to one model, or the words of the texts, tell gold as well as all together."""
     gold = np.array(positions_of(trial.labels, votes.labels, "label"))[trial.gold]
-    given = votes.codes[places].reshape(len(places), -1) == gold[:, np.newaxis]
-    most = int(given[split].sum(axis=0).max())
+    agrees = votes.codes[places].reshape(len(places), -1) == gold[:, np.newaxis]
+    most = int(agrees[split].sum(axis=0).max())
     if votes.read is not None:
         most = max(most, int((votes.read[places].argmax(axis=1) == gold)[split].sum()))
     return most >= NEARLY * right
@@ -75,7 +75,7 @@ def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: HeldO
 def _agreement(votes: Votes) -> Floats:
     """Return the share of votes for the label that most are for, for every row; 0 without a vote."""
     parts = [votes.shares(rows).sum(axis=(1, 2)) for rows in row_parts(votes)]
-    return np.concatenate([one.max(axis=1) / np.maximum(one.sum(axis=1), TINY) for one in parts])
+    return np.concatenate([part.max(axis=1) / np.maximum(part.sum(axis=1), TINY) for part in parts])
 
 
 def rank_sum(some: Floats, others: Floats) -> float:

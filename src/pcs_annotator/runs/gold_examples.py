@@ -45,8 +45,8 @@ def with_known_texts(request: RunRequest, config: Config, dataset: Dataset) -> C
     if task.known or not asked_alone(task):
         return config
     before = _earlier_task(request, config, dataset)
-    known = _gold_rows(request, dataset) if before is None else before.known
-    return replace(config, task=replace(task, known=tuple(known)))
+    rows = _gold_rows(request, dataset) if before is None else before.known
+    return replace(config, task=replace(task, known=tuple(rows)))
 
 
 def _earlier_task(request: RunRequest, config: Config, dataset: Dataset) -> TaskSettings | None:
@@ -54,9 +54,9 @@ def _earlier_task(request: RunRequest, config: Config, dataset: Dataset) -> Task
     before = None if request.fresh else earlier_run(RunFolder(request.folder))
     if before is None or before.config.task.labels != config.task.labels:
         return None
-    own = len(config.task.examples)
+    users_examples = len(config.task.examples)
     texts = {item.text for item in dataset.items}
-    rows = (*before.config.task.examples[own:], *before.config.task.known)
+    rows = (*before.config.task.examples[users_examples:], *before.config.task.known)
     return before.config.task if all(row["text"] in texts for row in rows) else None
 
 
@@ -70,13 +70,13 @@ def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) ->
     wanted = task.examples_from or ("gold" if by_relation else "")
     if not wanted:
         return config
-    nearest, own = nearest_of_gold(wanted) or task.nearest or USUAL, task.examples
+    nearest, users_examples = nearest_of_gold(wanted) or task.nearest or USUAL, task.examples
     before = _earlier_task(request, config, dataset)
     rows = () if before is None else before.examples
-    if before is None or before.examples_from != wanted or rows[: len(own)] != own:
-        found = _gold_rows(request, dataset)
-        _refuse_few(found, dataset.name, "relation 'examples'" if by_relation else f"--examples {wanted}")
-        rows = (*own, *found)
+    if before is None or before.examples_from != wanted or rows[: len(users_examples)] != users_examples:
+        gold_rows = _gold_rows(request, dataset)
+        _refuse_few(gold_rows, dataset.name, "relation 'examples'" if by_relation else f"--examples {wanted}")
+        rows = (*users_examples, *gold_rows)
     return replace(config, task=replace(task, examples=rows, nearest=nearest, examples_from=wanted))
 
 
@@ -87,16 +87,16 @@ def _gold_rows(request: RunRequest, dataset: Dataset) -> list[dict[str, str]]:
         warnings.simplefilter("ignore")  # learning reads gold again, and warns then
         gold = gold_of(folder if folder.settings.exists() else None, dataset).labels
     rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
-    found = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
-    return [found[key] for key in sorted(found)[:MOST_ROWS]]  # by hash, so as good as random
+    by_text = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
+    return [by_text[key] for key in sorted(by_text)[:MOST_ROWS]]  # by hash, so as good as random
 
 
-def _refuse_few(found: Sequence[Mapping[str, str]], name: str, wanted: str) -> None:
+def _refuse_few(rows: Sequence[Mapping[str, str]], name: str, wanted: str) -> None:
     """Raise if there are no gold rows to show, or they have a single label."""
-    if not found:
+    if not rows:
         remedy = "label some in a column gold, or give a table of texts and labels with --examples FILE"
         raise GoldError(f"{wanted}: {name} has no gold rows: {remedy}")
-    first, *others = {row["label"].casefold(): row["label"] for row in found}.values()
+    first, *others = {row["label"].casefold(): row["label"] for row in rows}.values()
     if not others:
         remedy = "label rows with other labels too, or leave it out"
-        raise GoldError(f"{wanted}: all {len(found)} gold rows are {first!r}, which models would repeat: {remedy}")
+        raise GoldError(f"{wanted}: all {len(rows)} gold rows are {first!r}, which models would repeat: {remedy}")

@@ -22,7 +22,7 @@ from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
-from pcs_annotator.runs.stream import Stream, by_group
+from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels
 from pcs_annotator.tables.formats import AS_FOUND, Reading
 from pcs_annotator.tables.people import GivenGold, SampleKind, read_gold, write_gold
@@ -86,24 +86,24 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     for row, label in enumerate(labels):
         if label is not None or in_data[row]:
             sampled[row], assumed[row] = with_data[row] or drawn[row], with_data[row]
-    for row, one in labels_by_people(folder, items).items():
-        if labels[row] is None or one.kind != "by a person":
-            sampled[row], assumed[row] = one.kind == "at random", False
-        labels[row] = one.label
+    for row, entry in labels_by_people(folder, items).items():
+        if labels[row] is None or entry.kind != "by a person":
+            sampled[row], assumed[row] = entry.kind == "at random", False
+        labels[row] = entry.label
     verdicts = read_verdicts(folder, dataset, until)
     for row, label in verdicts.gold.items():
         labels[row] = label
     in_review = np.isin(rows, [*verdicts.at_random])
     to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
     copies = label_copies(labels, [item.text for item in items], to_label)
-    known = np.array([label is not None for label in labels], dtype=np.bool_)
-    judged = known | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
+    named = np.array([label is not None for label in labels], dtype=np.bool_)
+    judged = named | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
     sampled |= in_review | reached_at_random(items, draws, judged, sampled)
     for row in copies:
         if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
-            labels[row], known[row], judged[row] = None, False, False
-    found = Gold(tuple(labels), sampled & known, assumed & sampled & ~in_review, sampled & judged & ~known, verdicts)
-    return _after_alarm(found, folder, dataset, groups) if folder and dataset.streamed else found
+            labels[row], named[row], judged[row] = None, False, False
+    gold = Gold(tuple(labels), sampled & named, assumed & sampled & ~in_review, sampled & judged & ~named, verdicts)
+    return _after_alarm(gold, folder, dataset, groups) if folder and dataset.streamed else gold
 
 
 def _coded_in_data(dataset: Dataset) -> Mask:
@@ -118,9 +118,12 @@ def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups
     The others are still learned from. With too few, the alarm goes on. An alarm may be about a group of texts.
     """
     with Stream(folder.stream) as stream:
-        alarms = by_group(stream.note("alarm"))
-    own = len(dataset.items) - len(dataset.streamed)
-    came, group = np.array([0.0] * own + [at for _, at in dataset.streamed]), np.array(groups or [""] * len(gold[0]))
+        alarms: Mapping[str, float] = stream.note("alarm") or {}
+    first = len(dataset.items) - len(dataset.streamed)
+    came, group = (
+        np.array([0.0] * first + [at for _, at in dataset.streamed]),
+        np.array(groups or [""] * len(gold[0])),
+    )
     usable = gold.random_sample & np.array([label is not None for label in gold.labels])
     kept, since = np.ones(len(came), dtype=np.bool_), dict[str, float]()
     for name, alarm in alarms.items():
@@ -137,7 +140,7 @@ def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Go
     """
     if not task.examples or task.nearest:
         return gold
-    shown = {text_key(one.get("text", "")) for one in task.examples}
+    shown = {text_key(example.get("text", "")) for example in task.examples}
     kept = np.array([text_key(text) not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
     return gold.among(kept)._replace(labels=labels)
@@ -151,23 +154,23 @@ def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[in
     """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
     if folder is None or not folder.gold.exists():
         return {}
-    given = read_gold(folder.gold)
-    found = _of_these_texts(given, items)
-    known = {item.id for item in items}
-    _warn_of_other_texts(folder.gold.name, sorted({one.id for one in given} & known - {items[row].id for row in found}))
-    return found
+    filed = read_gold(folder.gold)
+    kept = _of_these_texts(filed, items)
+    ids = {item.id for item in items}
+    _warn_of_other_texts(folder.gold.name, sorted({gold.id for gold in filed} & ids - {items[row].id for row in kept}))
+    return kept
 
 
-def _of_these_texts(given: Iterable[GivenGold], items: Sequence[Item]) -> dict[int, GivenGold]:
+def _of_these_texts(entries: Iterable[GivenGold], items: Sequence[Item]) -> dict[int, GivenGold]:
     """Return row → label, for rows whose text is still the one that was labelled; with the hash of that text."""
-    places = {item.id: place for place, item in enumerate(items)}
-    found = {}
-    for one in given:
-        if one.id in places:
-            hashed = text_hash(items[places[one.id]].text)
-            if one.text_hash in ("", hashed):  # an earlier version stored none
-                found[places[one.id]] = one._replace(text_hash=hashed)
-    return found
+    places = {item.id: row for row, item in enumerate(items)}
+    current = {}
+    for entry in entries:
+        if entry.id in places:
+            hashed = text_hash(items[places[entry.id]].text)
+            if entry.text_hash in ("", hashed):  # an earlier version stored none
+                current[places[entry.id]] = entry._replace(text_hash=hashed)
+    return current
 
 
 def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
@@ -183,10 +186,10 @@ def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
 def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collection[str] | None, file: str) -> None:
     """Raise if labels contradict each other; if some rows are `new`, labels of other rows were accepted before."""
     items, labels = dataset.items, _labels_in_data(dataset)
-    given = {one.id: one.label for one in people.values() if new is None or one.id in new}
-    refuse_other_labels([item.id for item in items], labels, given, (file, dataset.name))
-    for place, one in people.items():
-        labels[place] = one.label
+    new_labels = {entry.id: entry.label for entry in people.values() if new is None or entry.id in new}
+    refuse_other_labels([item.id for item in items], labels, new_labels, (file, dataset.name))
+    for row, entry in people.items():
+        labels[row] = entry.label
     if new is not None:
         texts = {text_key(item.text) for item in items if item.id in new}
         labels = [label if text_key(item.text) in texts else None for item, label in zip(items, labels, strict=True)]
@@ -194,10 +197,10 @@ def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collecti
 
 
 def refuse_other_labels(
-    ids: Sequence[str], labels: Sequence[str | None], given: Mapping[str, str], files: tuple[str, str]
+    ids: Sequence[str], labels: Sequence[str | None], new: Mapping[str, str], files: tuple[str, str]
 ) -> None:
     """Raise if a person gave rows another label than the data has for them."""
-    pairs = [(name, given[name], label) for name, label in zip(ids, labels, strict=True) if label and name in given]
+    pairs = [(name, new[name], label) for name, label in zip(ids, labels, strict=True) if label and name in new]
     other = [f"{name!r} ({ours!r}, {theirs!r})" for name, ours, theirs in pairs if ours.casefold() != theirs.casefold()]
     if other:
         raise GoldError(
@@ -215,24 +218,24 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     assert people.gold is not None
     path = people.gold
     texts = {item.id: item.text for item in dataset.items}
-    given = read_labels(people, texts, labels, "run", dataset.columns)
-    for one in given:
-        label_code(one.label, labels, f"{path.name}, row {one.row}, column gold")  # raises for an unknown one
+    entries = read_labels(people, texts, labels, "run", dataset.columns)
+    for entry in entries:
+        label_code(entry.label, labels, f"{path.name}, row {entry.row}, column gold")  # raises for an unknown one
     before = read_gold(folder.gold) if folder.gold.exists() else []
     places = {item.id: row for row, item in enumerate(dataset.items)}
     drawn = draws_by_row(folder, dataset.items)
-    merged = {one.id: one for one in before}
+    merged = {entry.id: entry for entry in before}
     # without the column `drawn`, these are the rows that we drew at random if none of them is another
-    ours = all(one.kind == "by a person" and only_at_random(drawn.get(places[one.id], ())) for one in given)
-    for one in given:
-        hashed = text_hash(texts[one.id])
+    ours = all(entry.kind == "by a person" and only_at_random(drawn.get(places[entry.id], ())) for entry in entries)
+    for entry in entries:
+        hashed = text_hash(texts[entry.id])
         chosen: SampleKind = "at random" if ours else "by a person"
-        kind = one.kind if one.kind in {draw.kind for draw in drawn.get(places[one.id], ())} else chosen
-        merged[one.id] = one._replace(text_hash=hashed, kind=kind)
+        kind = entry.kind if entry.kind in {draw.kind for draw in drawn.get(places[entry.id], ())} else chosen
+        merged[entry.id] = entry._replace(text_hash=hashed, kind=kind)
     current = _of_these_texts(merged.values(), dataset.items)
     if not people.gold_wins:
-        _check_gold(dataset, current, {one.id for one in given}, path.name)
-    merged.update((one.id, one) for one in current.values())
+        _check_gold(dataset, current, {entry.id for entry in entries}, path.name)
+    merged.update((entry.id, entry) for entry in current.values())
     write_gold(folder.gold, merged.values())
 
 
@@ -245,29 +248,29 @@ def read_labels(
     where unknown; messages call what has them `source`. The file may have the columns of the data (`used`).
     """
     assert people.gold is not None
-    path, found, other = people.gold, dict[str, GivenGold](), list[str]()
+    path, by_id, other = people.gold, dict[str, GivenGold](), list[str]()
     known_id, known_label = as_known(texts), as_known(labels)
     for cells in read_gold(path, used, people.reading):
-        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
-        if one.id not in texts:
-            raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
-        if one.text and texts[one.id] and not same_text(one.text, texts[one.id]):
-            other.append(one.id)
+        entry = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
+        if entry.id not in texts:
+            raise TableError(f"{path.name}, row {entry.row}: the {source} has no text with the id {entry.id!r}")
+        if entry.text and texts[entry.id] and not same_text(entry.text, texts[entry.id]):
+            other.append(entry.id)
             continue
-        first = found.get(one.id, one)
-        if first.label.casefold() != one.label.casefold() and not people.gold_wins:
+        first = by_id.get(entry.id, entry)
+        if first.label.casefold() != entry.label.casefold() and not people.gold_wins:
             raise GoldError(
-                f"{path.name}, rows {first.row} and {one.row} give {one.id!r} the gold labels {first.label!r} and "
-                f"{one.label!r}: remove one of them, or let the last one win with --gold-wins"
+                f"{path.name}, rows {first.row} and {entry.row} give {entry.id!r} the gold labels {first.label!r} and "
+                f"{entry.label!r}: remove one of them, or let the last one win with --gold-wins"
             )
-        found[one.id] = one
-    if not found:
+        by_id[entry.id] = entry
+    if not by_id:
         raise GoldError(
             f"{path.name}: all {len(other)} labels are for other texts than those of the {source}: use the file of "
             "this run, or remove its column of texts if these labels are right"
         )
     _warn_of_other_texts(path.name, other)
-    return list(found.values())
+    return list(by_id.values())
 
 
 def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
@@ -275,15 +278,15 @@ def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts)
 
     A verdict of somebody who had seen the machine's label, or other people's, is not independent of it.
     """
-    given, ids = coder_labels(dataset), [item.id for item in dataset.items]
-    in_data, names = Coders.of(given, labels, ids, dataset.name), {name.casefold(): name for name in given}
-    given = {name: [*column] for name, column in given.items()}
+    columns, ids = coder_labels(dataset), [item.id for item in dataset.items]
+    in_data, names = Coders.of(columns, labels, ids, dataset.name), {name.casefold(): name for name in columns}
+    columns = {name: [*column] for name, column in columns.items()}
     for row, reviewed in verdicts.by_row.items():
         for verdict in reviewed.by_reviewer.values():
             if verdict.blind and verdict.queue != "conflicts" and verdict.label:
                 name = names.setdefault(verdict.reviewer.casefold(), verdict.reviewer)
-                given.setdefault(name, [None] * len(ids))[row] = verdict.label
-    coders = Coders.of(given, labels, ids, dataset.name)
+                columns.setdefault(name, [None] * len(ids))[row] = verdict.label
+    coders = Coders.of(columns, labels, ids, dataset.name)
     return coders if coders and len(coders.names) > 1 else in_data
 
 
@@ -309,10 +312,10 @@ def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
 def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None:
     """Warn of a rare label that is spelled almost like a usual one."""
     times = Counter(filter(None, (label and label.casefold() for label in dataset.gold)))
-    usual = [one for one in labels if times[one.casefold()] >= MANY_TIMES]
-    for rare in (one for one in labels if times[one.casefold()] <= FEW_TIMES):
+    usual = [name for name in labels if times[name.casefold()] >= MANY_TIMES]
+    for rare in (name for name in labels if times[name.casefold()] <= FEW_TIMES):
         if alike := get_close_matches(rare.casefold(), map(str.casefold, usual), 1, ALIKE):
-            same = next(one for one in usual if one.casefold() == alike[0])
+            same = next(name for name in usual if name.casefold() == alike[0])
             rows = counted(times[rare.casefold()], "row has", "rows have")
             warn_user(
                 f"{dataset.name}: {rows} the gold label {rare!r}, which is almost {same!r} ({times[alike[0]]:,} rows): "
@@ -322,10 +325,10 @@ def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None
 
 def usual_spellings(values: Iterable[str | None]) -> dict[str, str]:
     """Return label in lower case → its most common spelling."""
-    found: dict[str, Counter[str]] = {}
+    spellings: dict[str, Counter[str]] = {}
     for value in filter(None, values):
-        found.setdefault(value.casefold(), Counter())[value] += 1
-    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in found.items()}
+        spellings.setdefault(value.casefold(), Counter())[value] += 1
+    return {key: max(counts, key=lambda name: (counts[name], name)) for key, counts in spellings.items()}
 
 
 def refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:

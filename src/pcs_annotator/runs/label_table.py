@@ -90,12 +90,12 @@ class RowWriter:
         gold: list[str | None] = []
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]
-            given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
-            gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
+            data_gold = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
+            gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, data_gold, strict=True)]
         labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
         if self.version:
             labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
-        found, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
+        assigned, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
         if self._labels is not None:
             self._labels.write(labelled)
         if self._votes is not None:
@@ -103,8 +103,8 @@ class RowWriter:
         if self.sample_of is not None and (some := sampled_rows(chunk, self.sample_of)).any():
             rows = np.flatnonzero(some)
             self.sample.append((taken(chunk, rows), votes.take(rows)))
-        empty = sum(label is None and is_empty(item.text) for label, item in zip(found, chunk.items, strict=True))
-        labels, decisions = (Counter(one for one in values if one) for values in (found, decided))
+        empty = sum(label is None and is_empty(item.text) for label, item in zip(assigned, chunk.items, strict=True))
+        labels, decisions = (Counter(value for value in values if value) for values in (assigned, decided))
         self.counts = self.counts.plus(Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty))
 
 
@@ -187,7 +187,7 @@ def label_whole(
     settings = replace(settings, tally=tally)
     job = job_of(recorded, settings)
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder.path, ledger=ledger)
-    graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
+    graded = any(model_of.can_grade and annotator.answers != "hard" for annotator, model_of in job.annotators)
     labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
     writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
     label_all(table.stream, table.data, fitted, writer)
@@ -198,8 +198,8 @@ def label_whole(
     tally.reused -= before
     tally.retries += sampled.retries
     _become(sampled, tally)
-    found = {"made_from": made_from, "tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
-    return _kept(recorded, learned, writer, table.stream.schema.names, **found)
+    noted = {"made_from": made_from, "tally": sampled.to_dict(), "ledger": folder_votes.ledger_state(ledger)}
+    return _kept(recorded, learned, writer, table.stream.schema.names, **noted)
 
 
 def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) -> Learned:
@@ -239,17 +239,17 @@ def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> 
     """Yield votes with the user's own columns of their rows, from a file of labels; other rows there are an error."""
     other_rows = TableError(f"{path.name} does not have the rows that were asked about: pcs run writes it again")
     stream = chunks.open_stream(path, chunks.Columns(text=next(iter(whole.columns), None)))
-    read = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
+    batches = stream.batches(pa.schema([stream.schema.field(name) for name in whole.columns]))
     rest: list[pa.Table] = []
     for votes in parts:
         while sum(map(len, rest)) < len(votes):
-            if (table := next(read, None)) is None:
+            if (table := next(batches, None)) is None:
                 raise other_rows
             rest.append(table)
-        found = pa.concat_tables(rest)
-        rest, rows = [found.slice(len(votes))], found.slice(0, len(votes))
+        table_rows = pa.concat_tables(rest)
+        rest, rows = [table_rows.slice(len(votes))], table_rows.slice(0, len(votes))
         yield votes, _with_original_cells(rows) if whole.spreadsheet_safe else rows
-    if sum(map(len, rest)) or any(map(len, read)):
+    if sum(map(len, rest)) or any(map(len, batches)):
         raise other_rows
 
 
@@ -301,7 +301,7 @@ def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -
     """Return what writes rows, with what people said about those of the sample."""
     items = recorded.dataset.items
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
-    people = {item.id: one for item, one in reviewed if one is not None}
+    people = {item.id: verdict for item, verdict in reviewed if verdict is not None}
     gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
     style = TableStyle(spreadsheet_safe=spreadsheet_safe)
     return RowWriter(model=model, labels=labels, style=style, people=people, gold=gold)

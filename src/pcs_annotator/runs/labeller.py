@@ -40,7 +40,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.recent_texts import RecentTexts
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.runs.stream import Stream, StreamMemory, by_group
+from pcs_annotator.runs.stream import Stream, StreamMemory
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.formats import STDIO
 
@@ -100,10 +100,10 @@ class FittedRun:
         """What to ask next, and when to stop; None to ask everything."""
         return None if self.frugal is None else self.frugal.strategy
 
-    def warn_if_unlike(self, found: Drift | None, data: object = None) -> None:
+    def warn_if_unlike(self, drift: Drift | None, data: object = None) -> None:
         """Warn if texts differ from the gold rows."""
-        if found is not None and found.found:
-            warn_user(self.texts_differ(found, data))
+        if drift is not None and drift.found:
+            warn_user(self.texts_differ(drift, data))
 
     def warn_if_words_fail(self, checked: Check | None) -> None:
         """Warn if texts that are settled by their words get another label from models more often than in the run."""
@@ -115,11 +115,11 @@ class FittedRun:
                 f"{before.others:,} of {before.texts:,}: label these texts again without --ask doubtful"
             )
 
-    def texts_differ(self, found: Drift, data: object = None) -> str:
+    def texts_differ(self, drift: Drift, data: object = None) -> str:
         """Return that texts differ, what becomes of their labels, and the commands after which they are accepted."""
         done = "so confidence and promise may not hold for them"
-        if self.model.facing(found, self.on_drift) is not self.model:
-            which = f"nothing of {', '.join(found.unlike)}" if found.unlike else "nothing"
+        if self.model.facing(drift, self.on_drift) is not self.model:
+            which = f"nothing of {', '.join(drift.unlike)}" if drift.unlike else "nothing"
             done = (
                 f"so {which} is accepted and all of them are for review (--on-drift accept decides as if they did not)"
             )
@@ -130,7 +130,7 @@ class FittedRun:
         settings = ["--config", str(self.folder), "--ledger", ledger, "--gold-column", "gold"]
         return "\n".join(
             [
-                f"{UNLIKE_GOLD}: {found.sentence}; {done}",
+                f"{UNLIKE_GOLD}: {drift.sentence}; {done}",
                 "to have labels of such texts accepted again, give them gold rows and a promise of their own:",
                 f"  write the right labels of {rows} rows, drawn at random, into a column gold of {table}",
                 f"  {shlex.join(['pcs', 'run', table, *settings, '--out', f'{self.folder}-new'])}",
@@ -155,7 +155,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
         frugal=frugal,
         saving=saving,
         version=number_in_use(recorded.folder),
-        since=by_group(read_json(recorded.folder.model).get("since")),
+        since=read_json(recorded.folder.model).get("since", {}),
         folder=recorded.folder.path,
         ledger=options.ledger or ledger_of(recorded.folder, recorded.config),
     )
@@ -189,10 +189,10 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
         how = replace(how, refused="the run promises nothing")  # so there is nothing to test
     how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
-        found = learn_frugal(votes, codes, how, prices, once)
+        frugal = learn_frugal(votes, codes, how, prices, once)
     if not how.refused:
-        recorded.note_test(found.model.certificate, recorded.settings, asked)
-    return found
+        recorded.note_test(frugal.model.certificate, recorded.settings, asked)
+    return frugal
 
 
 def _like_the_run(model: Model, fitted: Model) -> Model:
@@ -203,8 +203,8 @@ def _like_the_run(model: Model, fitted: Model) -> Model:
     if not earlier.found:  # there was none, or votes, gold or code have changed since
         return replace(model, certificate=earlier)
     audit = earlier.audit if earlier.revoked else None
-    known: dict[str, Any] = {"assumed_rows": earlier.assumed_rows, "withdrawn": earlier.withdrawn}
-    return replace(model, certificate=replace(model.certificate, audit=audit, **known))
+    facts: dict[str, Any] = {"assumed_rows": earlier.assumed_rows, "withdrawn": earlier.withdrawn}
+    return replace(model, certificate=replace(model.certificate, audit=audit, **facts))
 
 
 def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:

@@ -135,30 +135,30 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
 
 
 def learn_if_possible(
-    votes: Votes, gold: Sequence[object], settings: LearnSettings, known: KnownRows = NOTHING_KNOWN
+    votes: Votes, gold: Sequence[object], settings: LearnSettings, about: KnownRows = NOTHING_KNOWN
 ) -> Learned:
     """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
     if any(gold):
-        return learn(votes, gold, settings, known)
-    learning_of(settings, shape=known.shape)  # a setting that cannot be used is an error even without gold
+        return learn(votes, gold, settings, about)
+    learning_of(settings, shape=about.shape)  # a setting that cannot be used is an error even without gold
     nothing = np.full(len(votes), UNLABELLED, dtype=CODE)
     weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
     promised = settings.max_error is not None
-    model = Model(weights=weights, calibrator=None, by_agreement=promised, shape=known.shape)
-    return Learned(model=model, figures=(), no_figures=NO_GOLD, **_agreement(votes, nothing, None, known, settings))
+    model = Model(weights=weights, calibrator=None, by_agreement=promised, shape=about.shape)
+    return Learned(model=model, figures=(), no_figures=NO_GOLD, **_agreement(votes, nothing, None, about, settings))
 
 
 def learn(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     settings: LearnSettings,
-    known: KnownRows = NOTHING_KNOWN,
+    about: KnownRows = NOTHING_KNOWN,
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods."""
-    random_sample, assumed, texts = known.random_sample, known.assumed, known.texts
-    how = learning_of(settings, known.looked, known.shape)
+    random_sample, assumed, texts = about.random_sample, about.assumed, about.texts
+    how = learning_of(settings, about.looked, about.shape)
     codes = gold_codes(votes, gold)
-    once = counted_once(votes, codes, texts, random_sample, known.undecided)
+    once = counted_once(votes, codes, texts, random_sample, about.undecided)
     _refuse_if_all_contradictory(once, votes, codes)
     labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
@@ -190,27 +190,27 @@ def learn(
             drift=gold_drift(votes, at_random, ~labelled & once.distinct, model),
             by_group=by_group,
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
-            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, known, settings),
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, about, settings),
         )
 
 
 def _agreement(
-    votes: Votes, gold: Codes, unseen: Codes | None, known: KnownRows, settings: LearnSettings
+    votes: Votes, gold: Codes, unseen: Codes | None, about: KnownRows, settings: LearnSettings
 ) -> dict[str, Any]:
     """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
     if not settings.resamples:  # then there are no intervals
         return {}
-    labels, ordered = votes.labels, known.shape.ordered
+    labels, ordered = votes.labels, about.shape.ordered
     scale = Scale.of(labels, ordered=ordered)
-    how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
-    if known.shape.kind == "number":
+    how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, about.coders
+    if about.shape.kind == "number":
         return {} if unseen is None else {"against_gold": numbers_against_gold(unseen[rows], gold[rows], labels, how)}
     people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
     if unseen is not None:
         gold, unseen = gold[rows], unseen[rows]
     if unseen is not None and len(labels) > MANY_LABELS and not ordered:  # of very many, those of gold rows
         present, both = np.unique(np.concatenate([gold, unseen, [UNLABELLED]]), return_inverse=True)
-        labels = tuple(labels[place] for place in present[1:].tolist())
+        labels = tuple(labels[code] for code in present[1:].tolist())
         gold, unseen, scale = both[: len(gold)] - 1, both[len(gold) : -1] - 1, Scale.of(labels, ordered=False)
     return {
         "against_gold": None if unseen is None else against_gold(unseen, gold, labels, scale, how),
@@ -315,12 +315,9 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    found: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
+    parts: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
     figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
-    # an earlier version wrote that without gold labels were accepted
-    why = NO_GOLD if model.by_agreement else evaluation["no_figures"]
-    parts: dict[str, Any] = {"figures": figures, "no_figures": why, **found}
-    return Learned(model=model, **parts)
+    return Learned(model=model, figures=figures, no_figures=evaluation["no_figures"], **parts)
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:

@@ -40,18 +40,18 @@ def whole_sets(
 def sets_in_force(labels: Sequence[Path], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
     """Return what was learned about all labels together, given their folders, and how questions are saved."""
     runs = [Run.open(folder) for folder in labels]
-    return recorded_sets([(run.folder, run.model_in_force()) for run in runs], [one and one.trial for one in frugal])
+    return recorded_sets([(run.folder, run.model_in_force()) for run in runs], [way and way.trial for way in frugal])
 
 
 def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
     """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
     promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
     folder = RunFolder(parts[0].folder.whole_set)
-    fits = [read_json(one.folder.model, REFIT)["fit_id"] for one in parts]
+    fits = [read_json(part.folder.model, REFIT)["fit_id"] for part in parts]
     folder.path.mkdir(exist_ok=True)
-    found, tested = _tested(folder, [one.learned.trial for one in parts], promise, " ".join(fits))
-    write_json(folder.model, {"fits": fits, "tested": tested, **to_plain(found)})
-    return found
+    sets, tested = _tested(folder, [part.learned.trial for part in parts], promise, " ".join(fits))
+    write_json(folder.model, {"fits": fits, "tested": tested, **to_plain(sets)})
+    return sets
 
 
 def _tested(
@@ -60,8 +60,8 @@ def _tested(
     """Return what gold rows say about whole sets, and the key of the test, which the ledger of levels then has."""
     ids, judged = whole_rows(trials)
     levels = read_levels(folder, ids, key)
-    found = fit_whole_sets(judged, promise, levels.spent_before(key, "sets"), levels.refused)
-    return found, note_test(folder, levels, Claimed("sets", key, found.certificate), ids)
+    sets = fit_whole_sets(judged, promise, levels.spent_before(key, "sets"), levels.refused)
+    return sets, note_test(folder, levels, Claimed("sets", key, sets.certificate), ids)
 
 
 def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[HeldOut | None] = ()) -> WholeSets:
@@ -74,13 +74,13 @@ def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[He
         return WholeSets()
     values = read_json(path, REFIT)
     with expecting(path, REFIT):
-        found, fits = from_plain(WholeSets, values), values["fits"]
-    if (before := found.certificate) is not None and (why := _why_void(labels, fits)):
-        found = found._replace(certificate=no_promise(before.promise, before.gold_rows, why))
-    if found.calibrator is None or None in trials or not trials:
-        return found
-    if before is None or found.certificate is not before or not before.holds:
-        return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=found.certificate)
+        sets, fits = from_plain(WholeSets, values), values["fits"]
+    if (before := sets.certificate) is not None and (why := _why_void(labels, fits)):
+        sets = sets._replace(certificate=no_promise(before.promise, before.gold_rows, why))
+    if sets.calibrator is None or None in trials or not trials:
+        return sets
+    if before is None or sets.certificate is not before or not before.holds:
+        return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=sets.certificate)
     # asked about with fewer questions, sets are tested anew
     return _tested(RunFolder(labels[0][0].whole_set), trials, before.promise, f"{' '.join(fits)} fewer")[0]
 

@@ -133,24 +133,24 @@ def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger
     """
     here = str(folder.path.resolve())
     try:
-        found = _read(folder.levels) if folder.levels.exists() else LevelLedger(run=token_hex(8), place=here)
+        ledger = _read(folder.levels) if folder.levels.exists() else LevelLedger(run=token_hex(8), place=here)
     except TableError as error:
         return LevelLedger(run=token_hex(8), place=here, refused=str(error))
-    gone = sorted(set(found.gold) - set(gold))
+    gone = sorted(set(ledger.gold) - set(gold))
     refused = ""
-    if missing := _tests_of_models(folder) - {*found.keys}:
+    if missing := _tests_of_models(folder) - {*ledger.keys}:
         refused = f"{folder.levels} does not have {counted(len(missing), 'test')} that a fit of this run made: {REMEDY}"
     elif gone:
         refused = (
             f"{len(gone)} gold rows of an earlier test have no gold label now ({listed(map(repr, gone), len(gone))}), "
             "and rows that are chosen after looking prove nothing: put these labels back, or start in a new folder"
         )
-    elif found.place != here and key not in found.keys and _is_run(Path(found.place), found.run):
+    elif ledger.place != here and key not in ledger.keys and _is_run(Path(ledger.place), ledger.run):
         refused = (
-            f"this folder is a copy of {found.place}, and both would use the same certainty: continue there, or label "
+            f"this folder is a copy of {ledger.place}, and both would use the same certainty: continue there, or label "
             "other rows at random in a new folder"
         )
-    return replace(found, place=here, refused=refused)
+    return replace(ledger, place=here, refused=refused)
 
 
 def write_levels(folder: RunFolder, ledger: LevelLedger) -> None:
@@ -186,16 +186,16 @@ def _read(path: Path) -> LevelLedger:
 
 def _tests_of_models(folder: RunFolder) -> set[str]:
     """Return the keys of the tests that the models and plans of a folder come from; damaged files have none."""
-    found: set[str | None] = set()
+    keys: set[str | None] = set()
     for path in (folder.model, folder.finish, *folder.versions.glob("*.json")):
         with suppress(TableError, OSError):
-            found.add(read_json(path).get("tested"))
-    return {key for key in found if key is not None}
+            keys.add(read_json(path).get("tested"))
+    return {key for key in keys if key is not None}
 
 
-def _is_run(place: Path, run: str) -> bool:
+def _is_run(path: Path, run: str) -> bool:
     """Return whether a folder is the run of this name."""
     try:
-        return _read(RunFolder(place).levels).run == run
+        return _read(RunFolder(path).levels).run == run
     except (TableError, OSError):
         return False

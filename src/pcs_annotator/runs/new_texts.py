@@ -72,8 +72,8 @@ class NewTexts:
         check_column(fitted.model.by, self._stream.schema.names, self._stream.name)
         if self._all is not None:
             how = (self._all.items, fitted.ledger, fitted.settings, fitted.strategy)
-            found = run_sync(lambda: ask_job(fitted.job, *how))
-            return self._all, replace(found, groups=groups_of(fitted.model.by, self._all.table, found.texts or ()))
+            asked = run_sync(lambda: ask_job(fitted.job, *how))
+            return self._all, replace(asked, groups=groups_of(fitted.model.by, self._all.table, asked.texts or ()))
         self._make_way()
         # what is on standard output cannot be taken back
         if fitted.on_drift == "fail" or (self._out == STDIO and fitted.on_drift == "review"):

@@ -67,7 +67,7 @@ class Run:
         """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use."""
         folder = RunFolder(path, version)
         if not folder.settings.exists():
-            within = next((one for one in (path, *path.parents) if RunFolder(one).codebook.exists()), path)
+            within = next((parent for parent in (path, *path.parents) if RunFolder(parent).codebook.exists()), path)
             if variables := variables_in(RunFolder(within)):
                 places = ", ".join(map(str, variables.values()))
                 other = "" if within == path else f", but no {path}"
@@ -96,11 +96,11 @@ class Run:
         if not self.folder.stream.exists() or self.dataset.streamed:
             return self
         with Stream(self.folder.stream) as stream:
-            found = stream.read(self.votes, ids)
-        if found is None:
+            streamed = stream.read(self.votes, ids)
+        if streamed is None:
             return self
-        dataset, answers = with_stream(self.dataset, self.answers, found)
-        parts = {"start": self.start, "dataset": dataset, "answers": answers, "streamed": found, "by": self.by}
+        dataset, answers = with_stream(self.dataset, self.answers, streamed)
+        parts = {"start": self.start, "dataset": dataset, "answers": answers, "streamed": streamed, "by": self.by}
         return Run(self.folder, self.config, **parts, gold_sample=self.gold_sample)
 
     @cached_property
@@ -108,7 +108,7 @@ class Run:
         """The run with those texts of its stream that people judged."""
         if not self.folder.stream.exists():
             return self
-        return self.with_stream({one.id for one in read_review(self.folder.review) if isinstance(one, Verdict)})
+        return self.with_stream({event.id for event in read_review(self.folder.review) if isinstance(event, Verdict)})
 
     @cached_property
     def start(self) -> Mapping[str, Any]:
@@ -139,7 +139,7 @@ class Run:
         groups = groups_of(self.by, self.dataset.table, self.texts, self.dataset.name)
         if groups and self.dataset.streamed:  # they came with their group, not with the columns of the table
             kept = self.streamed.votes.groups or ()
-            groups[-len(kept) :] = [given or found for given, found in zip(kept, groups[-len(kept) :], strict=True)]
+            groups[-len(kept) :] = [named or group for named, group in zip(kept, groups[-len(kept) :], strict=True)]
         return replace(self.answers.plain(), texts=self.texts, groups=groups)
 
     @cached_property
@@ -150,8 +150,8 @@ class Run:
     @cached_property
     def gold_sample(self) -> GoldSample:
         """How the gold rows of the data were chosen, as the user said at the last fit."""
-        said: GoldSample = settings_of_fits(self.folder, "learn").get("gold_sample", self.config.learn.gold_sample)
-        return said
+        setting: GoldSample = settings_of_fits(self.folder, "learn").get("gold_sample", self.config.learn.gold_sample)
+        return setting
 
     @cached_property
     def gold(self) -> Gold:
@@ -195,8 +195,7 @@ class Run:
     def learn(self, settings: LearnSettings, *, spare_looks: bool = False, say: Say = warn_user) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts.
 
-        With `spare_looks`, a promise is tested for only when enough gold rows have come: see `LevelLedger.too_early`.
-        Otherwise `say` is told what the test costs before it is made.
+        `spare_looks` tests only if enough gold rows have come (`LevelLedger.too_early`); else `say` is told the cost.
         """
         if self.taught is not self:
             return self.taught.learn(settings, spare_looks=spare_looks, say=say)
@@ -212,8 +211,8 @@ class Run:
         elif cost := levels.cost(key, settings, rows):
             say(cost)
         looked = Looked(levels.spent_before(key), levels.refused or early)
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
-        learned = learn_if_possible(self.votes, gold.labels, settings, known)
+        about = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
+        learned = learn_if_possible(self.votes, gold.labels, settings, about)
         if (certificate := learned.model.certificate) is not None:
             tried = 0.0 if certificate.promise.tested else levels.spent_before(key, average=True)
             needed = foretold if early else certificate.rows_needed  # what the last test foretold is the best guess
@@ -221,8 +220,8 @@ class Run:
             learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else drawing.with_earlier_audit(learned.model, earlier)
         model = drawing.with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
-        if own := self.dataset.streamed and len(self.votes) - len(self.dataset.streamed):
-            model = drawing.of_stream(model, self.votes, gold, own)
+        if run_rows := self.dataset.streamed and len(self.votes) - len(self.dataset.streamed):
+            model = drawing.of_stream(model, self.votes, gold, run_rows)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
     def looked(self, settings: LearnSettings, asked: object = "") -> Looked:
@@ -249,11 +248,10 @@ class Run:
 
     def _earlier_model(self) -> Mapping[str, Any] | None:
         """Return the folder's `model.json`; None if there is none, or a damaged one; reading changes nothing."""
-        path = self.folder.model
+        if not (path := self.folder.model).exists():
+            return None
         try:
-            values = read_json(path) if path.exists() else None
-            if values is None:
-                return None
+            values = read_json(path)
             _model_of(path, values)
             with expecting(path, REFIT):
                 known_settings(LearnSettings, values.get("learn", {}))
@@ -290,11 +288,11 @@ class Run:
         _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
         _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
         tested = self.note_test(certificate, settings)  # noted first: an interruption must not hide a test
-        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self.gold_ids, "tested": tested}
-        known |= {"since": dict(self.gold.since)} if self.gold.since else {}
+        notes = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self.gold_ids, "tested": tested}
+        notes |= {"since": dict(self.gold.since)} if self.gold.since else {}
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
-        model = {**model_file(learned, settings, self.votes.labels), **known}
+        model = {**model_file(learned, settings, self.votes.labels), **notes}
         same = {"fit_id": blake2b(json.dumps(model, default=str).encode(), digest_size=8).hexdigest()}
         evaluation = evaluation_file(learned) | same
         kept = keep_version(self.folder, model | same, evaluation)
@@ -305,10 +303,10 @@ class Run:
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
         path = self.folder.evaluation
-        found = read_json(path, REFIT)
-        if found.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
+        figures = read_json(path, REFIT)
+        if figures.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
             raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
-        return found
+        return figures
 
     def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
         """Write the rows that a person should label next."""
@@ -334,31 +332,28 @@ class Run:
         if with_gold:
             now = fingerprint(votes, gold_codes(votes, self.as_fitted().gold.labels), __version__)
         elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
-            own = votes.take(np.arange(len(votes) - len(self.dataset.streamed)))
-            now = fingerprint(own, np.full(len(own), UNLABELLED, dtype=CODE), __version__)._replace(gold=then.gold)
+            ours = votes.take(np.arange(len(votes) - len(self.dataset.streamed)))
+            now = fingerprint(ours, np.full(len(ours), UNLABELLED, dtype=CODE), __version__)._replace(gold=then.gold)
         else:
             now = then._replace(version=__version__)
         return self._audited(fallen_away(model, replace(model, certificate=in_force(model.certificate, now))))
 
     def _audited(self, model: Model) -> Model:
         """Return the model, without the promises that verdicts on accepted texts of the stream have withdrawn."""
-        broken = {name: one for name, one in self.stream_audit(model).items() if one.finding == "revoked"}
+        broken = {name: audit for name, audit in self.stream_audit(model).items() if audit.finding == "revoked"}
         if not broken or model.certificate is None:
             return model
         withdrawn = replace(model.certificate, withdrawn=tuple(name for name in broken if name))
         return replace(model, certificate=replace(withdrawn, audit=broken.get("", withdrawn.audit)))
 
     def stream_audit(self, model: Model) -> dict[str, Audit]:
-        """Return what people found among accepted texts of the stream, drawn at random while this version is in use.
-
-        It is by group, and `""` → of all texts; empty if nothing is promised, or nobody has checked any.
-        """
+        """Return what people found among accepted texts of the stream since this version is in use, by group."""
         full: Run = self.taught
         if not full.dataset.streamed:
             return {}
-        own = len(full.votes) - len(full.dataset.streamed)
+        run_rows = len(full.votes) - len(full.dataset.streamed)
         by_this = np.array(full.streamed.version) == number_in_use(self.folder)
-        rows = (np.flatnonzero(full.streamed.accepted & by_this) + own).tolist()
+        rows = (np.flatnonzero(full.streamed.accepted & by_this) + run_rows).tolist()
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:
@@ -372,11 +367,9 @@ class Run:
             gold = self._gold(until)
         if values.get("number", 1) >= max(numbers(self.folder), default=1):
             return self.having(gold=gold)
-        known = set(values["gold_ids"])
+        ids = set(values["gold_ids"])
         rows = zip(self.dataset.items, gold.labels, strict=True)
-        return self.having(
-            gold=gold._replace(labels=tuple(label if item.id in known else None for item, label in rows))
-        )
+        return self.having(gold=gold._replace(labels=tuple(label if item.id in ids else None for item, label in rows)))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""

@@ -28,13 +28,15 @@ class OwnObjects:
     @classmethod
     def of(cls, models: Iterable[object], relations: Iterable[object]) -> "OwnObjects":
         """Return the models and relations that were given as objects, by name."""
-        annotators = name_annotators([one for one in models if not isinstance(one, str)])
-        made = [one for one in as_relations(relations) if not isinstance(one, str)]
-        own = cls({one.name: one for one in annotators}, {one.name: one for one in made})
-        if len(own.relations) < len(made):
-            twice = next(one.name for at, one in enumerate(made) if one is not own.relations[one.name])
+        annotators = name_annotators([model for model in models if not isinstance(model, str)])
+        made = [entry for entry in as_relations(relations) if not isinstance(entry, str)]
+        objects = cls({entry.name: entry for entry in annotators}, {entry.name: entry for entry in made})
+        if len(objects.relations) < len(made):
+            twice = next(
+                relation.name for at, relation in enumerate(made) if relation is not objects.relations[relation.name]
+            )
             raise ConfigError(f"two relations are called {twice!r}: give each function a name of its own")
-        return own
+        return objects
 
     def with_others(self, others: "OwnObjects") -> "OwnObjects":
         """Return the objects of both; others take precedence."""
@@ -42,43 +44,43 @@ class OwnObjects:
 
     def annotator(self, named: Annotator) -> Annotator:
         """Return the annotator that a name stands for, asked for the answers that are wanted now."""
-        found = self.model(named.name)
-        return replace(found, answers=named.answers or found.answers) if isinstance(found, Annotator) else named
+        model = self.model(named.name)
+        return replace(model, answers=named.answers or model.answers) if isinstance(model, Annotator) else named
 
-    def model(self, given: object) -> object:
+    def model(self, model: object) -> object:
         """Return the model that a name stands for; anything else as it is.
 
         A name that stood for an object is never taken for that of a provider's model, which would get the texts.
         """
-        if given in self.recorded and given not in self.models:
+        if model in self.recorded and model not in self.models:
             raise ConfigError(
-                f"{given!r} was a Python function or object when this run was made, and is not here: give it in "
+                f"{model!r} was a Python function or object when this run was made, and is not here: give it in "
                 "Python, as in load_run(folder, models=[…]) or label(data, folder, models=[…])"
             )
-        return self.models.get(given, given) if isinstance(given, str) else given
+        return self.models.get(model, model) if isinstance(model, str) else model
 
 
-def names_in(given: Iterable[object], own: Iterable[str]) -> list[str]:
-    """Return the names of what was given, in order, with those of `own` in place of objects."""
-    names = iter(own)
-    return [one if isinstance(one, str) else next(names) for one in given]
+def names_in(objects: Iterable[object], object_names: Iterable[str]) -> list[str]:
+    """Return the names of what was given, in order, with those of `object_names` in place of objects."""
+    names = iter(object_names)
+    return [entry if isinstance(entry, str) else next(names) for entry in objects]
 
 
-def name_annotators(given: Sequence[object]) -> list[Annotator]:
+def name_annotators(models: Sequence[object]) -> list[Annotator]:
     """Return the annotators of models, each with a name of its own.
 
     Functions and objects of the same name are told apart by a digest of what they answer by.
     """
-    annotators = [one if isinstance(one, Annotator) else _annotator(one) for one in given]
+    annotators = [model if isinstance(model, Annotator) else _annotator(model) for model in models]
     twice = _repeated(annotators)
-    named = [_told_apart(one) if one.name in twice or LAMBDA in one.name else one for one in annotators]
+    named = [_told_apart(entry) if entry.name in twice or LAMBDA in entry.name else entry for entry in annotators]
     if again := _repeated(named):
         raise ConfigError(f"the model {again[0]!r} is named twice: leave one out, or give Annotator(…, name=…)")
     return named
 
 
 def _repeated(annotators: Sequence[Annotator]) -> list[str]:
-    return [name for name, count in Counter(one.name for one in annotators).items() if count > 1]
+    return [name for name, count in Counter(annotator.name for annotator in annotators).items() if count > 1]
 
 
 def _annotator(model: object) -> Annotator:
@@ -99,24 +101,24 @@ def _with_digest(name: str, thing: object) -> str:
     return f"{'lambda' if name == LAMBDA else name}_{fingerprint(thing)[:SHORT]}"
 
 
-def as_relations(given: Iterable[object]) -> list[str | Relation]:
+def as_relations(relations: Iterable[object]) -> list[str | Relation]:
     """Return names and relations as they are, and functions `str -> str | None` as relations.
 
     A function is named like itself, and a lambda after a digest of its code.
     """
-    return [_as_relation(one) for one in given]
+    return [_as_relation(relation) for relation in relations]
 
 
-def _as_relation(given: object) -> str | Relation:
-    if isinstance(given, str) or is_relation(given):
-        return given
-    if not callable(given) or isinstance(given, type):
+def _as_relation(relation: object) -> str | Relation:
+    if isinstance(relation, str) or is_relation(relation):
+        return relation
+    if not callable(relation) or isinstance(relation, type):
         raise ConfigError(
-            f"{given!r:.60} is not a relation: give a name, a function that takes a text and returns its rewrite or "
+            f"{relation!r:.60} is not a relation: give a name, a function that takes a text and returns its rewrite or "
             "None, or an object with a method `rewrite`"
         )
-    name = getattr(given, "__name__", type(given).__name__)
-    return relation_of(given) or FunctionRelation(_with_digest(name, given) if name == LAMBDA else name, given)
+    name = getattr(relation, "__name__", type(relation).__name__)
+    return relation_of(relation) or FunctionRelation(_with_digest(name, relation) if name == LAMBDA else name, relation)
 
 
 def is_relation(thing: object) -> TypeGuard[Relation]:

@@ -93,19 +93,19 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""
-        files = {name: getattr(self, name) for name, one in vars(RunFolder).items() if isinstance(one, _File)}
+        files = {name: getattr(self, name) for name, value in vars(RunFolder).items() if isinstance(value, _File)}
         for stays in ("ledger", "batches", "status", "settings"):
             del files[stays]
         beside = [self.path / name for name in BESIDE]
-        place = self.path / "earlier"
-        if place.exists():  # left by an interruption
-            set_aside(place)
-        place.mkdir()
+        kept = self.path / "earlier"
+        if kept.exists():  # left by an interruption
+            set_aside(kept)
+        kept.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
         for path in (*files.values(), *beside, self.model, self.evaluation, self.labels, self.settings):
             if path.exists():
-                path.rename(place / path.name)
-        return set_aside(place)
+                path.rename(kept / path.name)
+        return set_aside(kept)
 
 
 def variables_in(folder: RunFolder) -> dict[str, Path]:
@@ -113,7 +113,7 @@ def variables_in(folder: RunFolder) -> dict[str, Path]:
     if not folder.codebook.exists():
         return {}
     with expecting(folder.codebook, REMEDY):
-        return {name: folder.path / place for name, place in read_json(folder.codebook, REMEDY)["folders"].items()}
+        return {name: folder.path / path for name, path in read_json(folder.codebook, REMEDY)["folders"].items()}
 
 
 class Origin(NamedTuple):

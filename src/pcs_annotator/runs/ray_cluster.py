@@ -102,13 +102,13 @@ def _results(ray: Any, workers: int, how: dict[str, Any], batches: Iterable[Sequ
     try:
         for some in in_blocks(batches, BATCHES_PER_DATASET):
             # pickled, because a text may have lone surrogates
-            texts = ray.data.from_items([pickle.dumps(one) for one in some], override_num_blocks=len(some))
+            texts = ray.data.from_items([pickle.dumps(batch) for batch in some], override_num_blocks=len(some))
             pool = ray.data.ActorPoolStrategy(size=min(workers, len(some)))
             done = texts.map_batches(Worker, batch_size=None, batch_format="pyarrow", compute=pool, **how)
             yield from (pickle.loads(row["done"]) for row in done.iter_rows())
     except ray.exceptions.RayError as error:
-        said = str(error).strip().rpartition("\n")[2].strip()[:300]
-        raise ClusterError(f"a worker failed: {said}; paid answers are kept, and the same command continues") from error
+        why = str(error).strip().rpartition("\n")[2].strip()[:300]
+        raise ClusterError(f"a worker failed: {why}; paid answers are kept, and the same command continues") from error
 
 
 def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
@@ -200,8 +200,8 @@ def _init(ray: Any, address: str) -> None:
 
     threading.Thread(target=start_and_stay, name="pcs-ray", daemon=True).start()
     if error := started.exception():
-        said = " ".join(str(error).split())[:300] or type(error).__name__
+        why = " ".join(str(error).split())[:300] or type(error).__name__
         raise ClusterError(
-            f"no connection to the Ray cluster at {address}: {said}; is it running, with the same versions of Ray and "
-            "Python as here, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set?"
+            f"no connection to the Ray cluster at {address}: {why}; is it running, with the same versions of Ray "
+            "and Python as here, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set?"
         ) from error

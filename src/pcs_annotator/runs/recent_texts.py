@@ -46,9 +46,9 @@ class RecentTexts:
     @property
     def found(self) -> Drift | None:
         """Whether they differ; None before the first comparison, or if the run kept nothing to compare with."""
-        found = self._tests[""].found
+        drift = self._tests[""].found
         groups = {name: test.found for name, test in self._tests.items() if name and test.found}
-        return gathered(found or NOTHING, groups) if groups and not (found and found.found) else found
+        return gathered(drift or NOTHING, groups) if groups and not (drift and drift.found) else drift
 
     def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Predictions]:
         """Return which model judges these texts, and how."""
@@ -69,7 +69,7 @@ class RecentTexts:
         if not self._before or not new:
             return
         come = profiles(votes.take(np.array(new)), judged.scores[new], judged.best[new], self._before, model.text)
-        calm = [(name, one) for name, one in come.items() if not self._tests[name].alarm]
+        calm = [(name, profile) for name, profile in come.items() if not self._tests[name].alarm]
         due = [test for name, test in self._tests.items() if test.add({k: v for k, v in calm if name in ("", k)})]
         for test in due:
             self._look(test)
@@ -79,7 +79,7 @@ class RecentTexts:
     def _look(self, test: "_Test") -> None:
         test.looks += 1
         now = reduce(_sum, test.blocks)
-        calm = {name: one for name, one in self._before.items() if name in now and not self._tests[name].alarm}
+        calm = {name: profile for name, profile in self._before.items() if name in now and not self._tests[name].alarm}
         together = drift_together(calm, now, test.share * level_of_look(test.looks))
         if not test.alarm:
             test.found = together._replace(found=False)
@@ -109,15 +109,15 @@ class _Test:
     def add(self, come: Profiles) -> bool:
         """Count texts; return whether enough have come to compare them."""
         self._block = _sum(self._block, come)
-        if sum(one.items for one in self._block.values()) < COMPARED_EVERY:
+        if sum(profile.items for profile in self._block.values()) < COMPARED_EVERY:
             return False
         self.blocks.append(self._block)
         self._block = {}
         return True
 
 
-def _sum(one: Profiles, other: Profiles) -> Profiles:
-    return {**one, **{name: one[name].plus(part) if name in one else part for name, part in other.items()}}
+def _sum(first: Profiles, other: Profiles) -> Profiles:
+    return {**first, **{name: first[name].plus(part) if name in first else part for name, part in other.items()}}
 
 
 class JudgeTogether:

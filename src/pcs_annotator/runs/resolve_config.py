@@ -54,7 +54,7 @@ GOLD = "gold"
 
 
 def read_settings(
-    path: Path | None, folder: Path, given: Mapping[str, Any], learn: LearnSettings | None = None
+    path: Path | None, folder: Path, named: Mapping[str, Any], learn: LearnSettings | None = None
 ) -> Config:
     """Return the settings of a `pcs.toml`, if there is one, overridden by those that are given by name.
 
@@ -63,14 +63,14 @@ def read_settings(
     command is started; so are tables of examples.
     """
     if path is not None and path.is_dir():
-        return _overridden(_settings_of_run(RunFolder(path)), given)
+        return _overridden(_settings_of_run(RunFolder(path)), named)
     config = read_config(path, folder, learn)
-    place = folder if path is None else path.parent
+    start = folder if path is None else path.parent
     if config.ask.ledger and not on_server(config.ask.ledger):
-        config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
+        config = replace(config, ask=replace(config.ask, ledger=str(start / config.ask.ledger)))
     files = {name: getattr(config.task, name) for name in ("codebook", "examples_from")}
-    paths: dict[str, Any] = {name: str(place / file) for name, file in files.items() if file and not _is_gold(file)}
-    return _overridden(replace(config, task=replace(config.task, **paths)), given)
+    paths: dict[str, Any] = {name: str(start / file) for name, file in files.items() if file and not _is_gold(file)}
+    return _overridden(replace(config, task=replace(config.task, **paths)), named)
 
 
 def _settings_of_run(folder: RunFolder) -> Config:
@@ -86,21 +86,21 @@ def _settings_of_run(folder: RunFolder) -> Config:
     return replace(config, task=task, data=replace(config.data, gold_column="", coders=()), learn=learn)
 
 
-def settings_of(given: Mapping[str, Any], learn: LearnSettings | None = None) -> Config:
+def settings_of(named: Mapping[str, Any], learn: LearnSettings | None = None) -> Config:
     """Return settings that are given by name, without any file; see `read_settings`."""
-    return _overridden(Config(learn=learn or LearnSettings()), given)
+    return _overridden(Config(learn=learn or LearnSettings()), named)
 
 
-def _overridden(config: Config, given: Mapping[str, Any]) -> Config:
+def _overridden(config: Config, named: Mapping[str, Any]) -> Config:
     """Return settings with those that are given; None and empty values are not, and prices are added.
 
     Later commands find the ledger from any folder, because its path is absolute.
     """
     changes: dict[str, dict[str, Any]] = {section: {} for section in sections()}
-    for name, value in given.items():
-        section, one = all_settings()[name]
+    for name, value in named.items():
+        section, option = all_settings()[name]
         if value is not None and value not in ((), [], {}):
-            changes[section][one.key] = str(value) if isinstance(value, PathLike) else value
+            changes[section][option.key] = str(value) if isinstance(value, PathLike) else value
     asked = changes["ask"]
     asked["prices"] = {**config.ask.prices, **asked.get("prices", {})}
     if ledger := asked.get("ledger", config.ask.ledger):
@@ -140,15 +140,15 @@ def _with_tables(config: Config) -> Config:
 
 def with_variables(config: Config, books: Mapping[str, Codebook]) -> Config:
     """Return settings with the variables of a codebook."""
-    known = {**config.variables}
+    variables = {**config.variables}
     for name, book in books.items():
-        if name in known or (problem := variable_problem(name, book.labels)):
+        if name in variables or (problem := variable_problem(name, book.labels)):
             raise ConfigError(
-                f"{name} is in pcs.toml too: leave it out there" if name in known else f"{name} {problem}"
+                f"{name} is in pcs.toml too: leave it out there" if name in variables else f"{name} {problem}"
             )
         values: dict[str, Any] = {**book._asdict(), "kind": book.kind or "one"}
-        known[name] = TaskSettings(**values)
-    return replace(config, variables=known)
+        variables[name] = TaskSettings(**values)
+    return replace(config, variables=variables)
 
 
 def _is_gold(examples: str) -> bool:
@@ -169,8 +169,8 @@ def nearest_of_gold(examples: str) -> int:
 
 def with_saving(config: Config, saving: Saving) -> Config:
     """Return the settings of a run with what is said about new texts; its limits on one command are not theirs."""
-    given = {name: getattr(saving, name) for name in SPENDING}
-    config = _overridden(config, given)
+    named = {name: getattr(saving, name) for name in SPENDING}
+    config = _overridden(config, named)
     return replace(config, ask=replace(config.ask, max_calls=saving.max_calls, max_tokens=saving.max_tokens))
 
 
@@ -199,20 +199,20 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     if all(kind_of(model) for model in config.ask.models):
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
-    given = [label.strip() for label in config.task.labels]
+    labels_named = [label.strip() for label in config.task.labels]
     pair, kind = config.data.pair, config.task.kind
     if (pair and (config.part or kind not in ("one", "pair"))) or (kind == "pair" and not pair):
         remedy = "name two columns with --pair, without `variables` and another `kind`"
         raise ConfigError(f"pairs of texts are compared by one label: {remedy}")
     if kind == "number":
-        given = list(steps_of(given))  # without a range, an error
-    labels = check_labels(given or (PAIR_LABELS if pair else labels_seen(dataset)))
+        labels_named = list(steps_of(labels_named))  # without a range, an error
+    labels = check_labels(labels_named or (PAIR_LABELS if pair else labels_seen(dataset)))
     if config.task.kind == "scale":
-        labels = _from_low_to_high(labels, given=bool(given))
+        labels = _from_low_to_high(labels, named=bool(labels_named))
     check_kind(config.task.kind, labels)
     refuse_line_breaks(labels)
     refuse_other_gold(dataset, labels)
-    found = dataset.columns
+    columns = dataset.columns
     config = _with_candidates(config, labels)
     return replace(
         config,
@@ -220,7 +220,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
             replace(config, task=replace(config.task, labels=labels, kind="pair" if pair else kind))
         ).task,
         data=replace(
-            config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
+            config.data, text_column=columns.text or "", id_column=columns.id_setting, gold_column=columns.gold or ""
         ),
     )
 
@@ -244,14 +244,14 @@ def _with_candidates(config: Config, labels: Sequence[str]) -> Config:
     return replace(config, task=replace(task, candidates=count), ask=replace(config.ask, answers="hard"))
 
 
-def _from_low_to_high(labels: Sequence[str], *, given: bool) -> tuple[str, ...]:
+def _from_low_to_high(labels: Sequence[str], *, named: bool) -> tuple[str, ...]:
     """Return the labels of a scale in order; those of a gold column have one only if they are numbers."""
     try:
         rising = tuple(sorted(labels, key=lambda label: float(label.replace(",", "."))))
     except ValueError:
-        rising = tuple(labels) if given else ()
-    if not rising or (given and rising != tuple(labels)):
-        what = f"the labels are listed as {', '.join(labels)}" if given else "labels that are words have no order"
+        rising = tuple(labels) if named else ()
+    if not rising or (named and rising != tuple(labels)):
+        what = f"the labels are listed as {', '.join(labels)}" if named else "labels that are words have no order"
         raise LabelError(f"{what}: list those of a scale from the lowest to the highest, with --labels low,middle,high")
     return rising
 
@@ -261,15 +261,15 @@ def task_of(config: Config) -> Task:
     task = config.task
     pair = (0, 1) if config.data.pair else ()
     instruction = task.instruction or usual_instruction(task.labels, task.kind)
-    examples = [Example.of(number, one) for number, one in enumerate(task.examples, 1)]
+    examples = [Example.of(number, row) for number, row in enumerate(task.examples, 1)]
     how = task.meanings, task.wordings, examples, task.nearest, _together(config)
-    known = [Example.of(number, one) for number, one in enumerate(task.known, 1)]
+    texts_known = [Example.of(number, row) for number, row in enumerate(task.known, 1)]
     return Task(
         instruction,
         task.labels,
         *how,
         candidates=_candidates(task),
-        known=known,
+        known=texts_known,
         pair=pair,
         number=task.kind == "number",
     )
@@ -287,7 +287,7 @@ def asked_alone(task: TaskSettings) -> bool:
 def _together(config: Config) -> AskedTogether | None:
     """Return what is asked in the same call as this variable of a codebook; None if that is its question alone."""
     name, _, label = config.part.partition("=")
-    asked = {one: task for one, task in config.variables.items() if one == name or not asked_alone(task)}
+    asked = {other: task for other, task in config.variables.items() if other == name or not asked_alone(task)}
     if name and (not config.ask.together or asked_alone(config.variables[name])):
         asked = {name: config.variables[name]}
     if not name or (len(asked) == 1 and not label):
@@ -306,9 +306,9 @@ def _together(config: Config) -> AskedTogether | None:
 
 
 def collect_settings_of(
-    config: Config, environment: Mapping[str, str] | None, own: OwnObjects | None = None
+    config: Config, environment: Mapping[str, str] | None, own_objects: OwnObjects | None = None
 ) -> CollectSettings:
-    """Return how to ask with these settings; `own` has the objects that some of their names stand for."""
+    """Return how to ask with these settings; `own_objects` has the objects that some of their names stand for."""
     asked, rewriter = config.ask, config.relations.rewriter or None
     cluster = ClusterSettings(address=asked.ray_address, workers=asked.workers) if asked.executor == "ray" else None
     return CollectSettings(
@@ -326,7 +326,7 @@ def collect_settings_of(
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
         max_per_second=asked.max_per_second,
         cluster=cluster,
-        own=replace(own or OwnObjects(), recorded=frozenset(asked.objects)),
+        own=replace(own_objects or OwnObjects(), recorded=frozenset(asked.objects)),
     )
 
 
@@ -340,4 +340,7 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
 
 def own_relations(settings: RelationSettings) -> dict[str, Relation]:
     """Return the relations that the user defines in `pcs.toml`, by name."""
-    return {name: PromptedRelation(name, one.prompt, one.version, one.expects) for name, one in settings.own.items()}
+    return {
+        name: PromptedRelation(name, relation.prompt, relation.version, relation.expects)
+        for name, relation in settings.own.items()
+    }

@@ -69,7 +69,7 @@ class ReviewState:
     def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = ()) -> None:
         self.path, self.items, self._codes = path, items, label_lookup(labels)
         self.last = 0  # number of the last event
-        self.places = {item.id: place for place, item in enumerate(items)}
+        self.places = {item.id: row for row, item in enumerate(items)}
         self.draws: list[Draw] = []  # all draws of rows that the run has
         # verdicts that were not taken back, oldest first: by row, by reviewer and number, by number
         self.verdicts: dict[int, list[Verdict]] = {}
@@ -98,7 +98,7 @@ class ReviewState:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             events = read_review(path)
-        state.notes += [str(one.message) for one in caught]
+        state.notes += [str(warning.message) for warning in caught]
         unused: dict[str, dict[str, None]] = {}
         for event in events:
             if until is None or event.number <= until:
@@ -133,7 +133,7 @@ class ReviewState:
         except OSError as error:
             why = f"{self.path} cannot be written ({error.strerror or error}), so nothing was saved"
             raise TableError(f"{why}: make room, or check the permissions of the folder, then try again") from error
-        self._update({place for event in events for place in self._note(event)})
+        self._update({row for event in events for row in self._note(event)})
 
     def _note(self, event: Event) -> Iterable[int]:
         """Take an event into account, and return the rows about which people say something else now."""
@@ -147,49 +147,49 @@ class ReviewState:
             about = [event]
         else:
             about = [self.standing.pop(number) for number in event.verdicts if number in self.standing]
-            for one in about:
-                del self.given_by[one.reviewer][one.number]
-                self.verdicts[self.places[one.id]].remove(one)
-            self._taken_back += [(one, event.number) for one in about]
-        places = [self.places[one.id] for one in about]
-        for place in places:
-            self.changes[place] = self.changes[place, event.reviewer] = event.number
+            for verdict in about:
+                del self.given_by[verdict.reviewer][verdict.number]
+                self.verdicts[self.places[verdict.id]].remove(verdict)
+            self._taken_back += [(verdict, event.number) for verdict in about]
+        places = [self.places[verdict.id] for verdict in about]
+        for row in places:
+            self.changes[row] = self.changes[row, event.reviewer] = event.number
         return places
 
     def _update(self, places: Collection[int]) -> None:
-        for place in places:
-            reviewed = self.reviewed(place)
+        for row in places:
+            reviewed = self.reviewed(row)
             label = None if reviewed is None else reviewed.label
-            self.decided[place] = self._codes.get((label or "").casefold(), UNLABELLED)
-            self.conflict[place] = reviewed is not None and reviewed.in_conflict
-            given = reviewed.by_reviewer if reviewed else {}
-            self.coders[place] = sum(one.label is not None for one in given.values())
+            self.decided[row] = self._codes.get((label or "").casefold(), UNLABELLED)
+            self.conflict[row] = reviewed is not None and reviewed.in_conflict
+            by_reviewer = reviewed.by_reviewer if reviewed else {}
+            self.coders[row] = sum(verdict.label is not None for verdict in by_reviewer.values())
             for mask in self.judged_by.values():
-                mask[place] = False
-            for reviewer in given:
-                self.by(reviewer)[place] = True
+                mask[row] = False
+            for reviewer in by_reviewer:
+                self.by(reviewer)[row] = True
 
     def since(self, number: int) -> int:
         """Return about how many rows people say something else than they did at an event."""
-        judged = {place for place, given in self.verdicts.items() if given and given[-1].number > number}
-        undone = {self.places[one.id] for one, undo in self._taken_back if one.number <= number < undo}
+        judged = {row for row, verdicts in self.verdicts.items() if verdicts and verdicts[-1].number > number}
+        undone = {self.places[verdict.id] for verdict, undo in self._taken_back if verdict.number <= number < undo}
         return len(judged | undone)
 
     def by(self, reviewer: str) -> Mask:
         """Return where a person gave a verdict."""
         return self.judged_by.setdefault(reviewer, np.zeros(len(self.items), dtype=np.bool_))
 
-    def reviewed(self, place: int) -> Reviewed | None:
+    def reviewed(self, row: int) -> Reviewed | None:
         """Return what people say about a row; None if nobody has said anything."""
-        given = self.verdicts.get(place)
-        return Reviewed.of(given) if given else None
+        verdicts = self.verdicts.get(row)
+        return Reviewed.of(verdicts) if verdicts else None
 
     def latest_of(self, reviewer: str) -> list[Verdict]:
         """Return a person's last verdict that was not taken back, as a list; empty if there is none."""
-        own = self.given_by.get(reviewer, {})
-        if not own:
+        verdicts = self.given_by.get(reviewer, {})
+        if not verdicts:
             return []
-        latest = own[next(reversed(own))]
+        latest = verdicts[next(reversed(verdicts))]
         return [latest]
 
     def labels_of(self, places: Integers) -> dict[str, Codes]:
@@ -197,20 +197,20 @@ class ReviewState:
 
         Verdicts that settle a conflict are left out: whoever gives one has seen the others.
         """
-        found = {name: np.full(len(places), UNLABELLED, dtype=CODE) for name in self.given_by}
-        for position, place in enumerate(places.tolist()):
-            for one in self.verdicts[place]:
-                if one.queue != "conflicts" and one.label is not None:
-                    found[one.reviewer][position] = self._codes[one.label.casefold()]
-        return {name: codes for name, codes in found.items() if (codes >= 0).any()}
+        codes_of = {name: np.full(len(places), UNLABELLED, dtype=CODE) for name in self.given_by}
+        for position, row in enumerate(places.tolist()):
+            for verdict in self.verdicts[row]:
+                if verdict.queue != "conflicts" and verdict.label is not None:
+                    codes_of[verdict.reviewer][position] = self._codes[verdict.label.casefold()]
+        return {name: codes for name, codes in codes_of.items() if (codes >= 0).any()}
 
     def audited(self) -> Iterator[int]:
         """Yield rows drawn for an audit that had no label before, and that were not also drawn to learn from."""
         to_learn = {draw.id for draw in self.draws if draw.queue in SEQUENCE}
         for draw in self.draws:
             row = self.places[draw.id]
-            known = any(one.number < draw.number and one.label is not None for one in self.verdicts.get(row, ()))
-            if draw.queue == "audit" and draw.id not in to_learn and not known:
+            before = any(event.number < draw.number and event.label is not None for event in self.verdicts.get(row, ()))
+            if draw.queue == "audit" and draw.id not in to_learn and not before:
                 yield row
 
     def sequence(self, frame: Sequence[str]) -> list[Draw]:
@@ -233,18 +233,18 @@ class ReviewVerdicts:
     @property
     def gold(self) -> dict[int, str]:
         """Row → label, of the rows to learn from."""
-        labels = {row: one.label for row, one in self.by_row.items() if row not in self.audited}
+        labels = {row: reviewed.label for row, reviewed in self.by_row.items() if row not in self.audited}
         return {row: label for row, label in labels.items() if label is not None}
 
     @property
     def in_conflict(self) -> list[int]:
         """Rows on which people differ, until somebody settles it."""
-        return [row for row, one in self.by_row.items() if one.in_conflict]
+        return [row for row, reviewed in self.by_row.items() if reviewed.in_conflict]
 
     @property
     def counts(self) -> dict[str, int]:
         """How many rows people have seen, and what their verdicts are used for."""
-        labelled = sum(one.label is not None for one in self.by_row.values())
+        labelled = sum(reviewed.label is not None for reviewed in self.by_row.values())
         return {
             "rows": len(self.by_row),
             "learned_from": len(self.gold),
@@ -277,15 +277,15 @@ class ReviewVerdicts:
         that people could not label are passed over.
         """
         places = {ids[row]: row for row in accepted} if self.audited else {}
-        found: dict[int, str] = {}
+        labels: dict[int, str] = {}
         for name in audit_order(places):
             row = places[name]
             seen = self.by_row.get(row) if row in self.audited else None
             if seen is None or seen.in_conflict:
                 break
             if seen.label is not None:
-                found[row] = seen.label
-        return found
+                labels[row] = seen.label
+        return labels
 
 
 def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> ReviewVerdicts:
@@ -298,14 +298,14 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
             warn_user(note)
     gold = dataset.gold or (None,) * len(dataset.items)
     # a review draws from the rows without gold in the data; those of a stream have been drawn
-    own = len(dataset.items) - len(dataset.streamed)
-    frame = [item.id for item, label in zip(dataset.items[:own], gold, strict=False) if label is None]
+    run_rows = len(dataset.items) - len(dataset.streamed)
+    frame = [item.id for item, label in zip(dataset.items[:run_rows], gold, strict=False) if label is None]
     sequence = state.sequence(frame)
     reached = max((draw.reached for draw in sequence), default=0)
     by_row = {row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts}
     at_random = {state.places[name] for name in fixed_order(frame)[:reached]}
-    for row, (drawn, _) in enumerate(dataset.streamed, own):
-        if drawn and row in by_row and any(one.queue == "stream" for one in by_row[row].by_reviewer.values()):
+    for row, (drawn, _) in enumerate(dataset.streamed, run_rows):
+        if drawn and row in by_row and any(verdict.queue == "stream" for verdict in by_row[row].by_reviewer.values()):
             at_random.add(row)
     return ReviewVerdicts(
         by_row=by_row,

@@ -65,13 +65,13 @@ class RunRequest(CommandSettings):
 
     def reading(self) -> Reading:
         """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""
-        given = resolve_config.reading_of(self.config)
-        if given == AS_FOUND:
+        reading = resolve_config.reading_of(self.config)
+        if reading == AS_FOUND:
             with suppress(PcsError):  # it may be damaged
                 earlier = earlier_run(RunFolder(self.folder))
                 if earlier is not None and earlier.start.get("data") == str(self.data):
                     return resolve_config.reading_of(earlier.config)
-        return given
+        return reading
 
     def how_to_ask(self, config: Config) -> CollectSettings:
         """Return how to ask, with what other variables leave of the limits of this command."""

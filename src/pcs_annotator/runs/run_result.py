@@ -66,9 +66,9 @@ class Facts:
     def language_limits(self) -> dict[str, int]:
         """Relation → texts to which it did not apply because of their language, where these are many."""
         counts: Counter[str] = Counter()
-        for one in self.rewrites:
-            if one.status == "not_applicable" and one.reason.endswith(LIMITS):
-                counts[one.relation] += one.times
+        for count in self.rewrites:
+            if count.status == "not_applicable" and count.reason.endswith(LIMITS):
+                counts[count.relation] += count.times
         return {name: times for name, times in counts.items() if times > MANY * len(self.votes)}
 
     def _gold_codes(self, among: Mask | None) -> Codes:
@@ -82,14 +82,14 @@ class Facts:
         nothing = np.full(len(self.votes), UNLABELLED, dtype=CODE)
         counted = counted_once(self.votes, nothing, self.texts).distinct.tolist()
         pairs = zip(self.outcomes, counted, strict=True)
-        return Counter(one.leaf for one, counts in pairs if counts and one.leaf is not None)
+        return Counter(outcome.leaf for outcome, counts in pairs if counts and outcome.leaf is not None)
 
 
 def rows_of(dataset: chunks.Dataset, outcomes: Sequence[Outcome]) -> Columns:
     """Return texts and gold labels beside what was found out about them."""
-    found = dict(Outcomes(outcomes)._columns())
-    texts = {"id": found.pop("id"), "text": [item.text for item in dataset.items]}
-    return {**texts, **({"gold": dataset.gold} if any(dataset.gold) else {}), **found}
+    columns = dict(Outcomes(outcomes)._columns())
+    texts = {"id": columns.pop("id"), "text": [item.text for item in dataset.items]}
+    return {**texts, **({"gold": dataset.gold} if any(dataset.gold) else {}), **columns}
 
 
 def percent(share: float) -> str:
@@ -217,9 +217,9 @@ class RunResult(Frame):
     def settled(self) -> Mask:
         """Which of the rows left for review have a text that people have labelled."""
         same = same_texts([item.text for item in self.dataset.items])
-        known = np.array([label is not None for label in self.dataset.gold or [None] * len(same)], dtype=np.bool_)
-        review = np.array([one.decision == "review" for one in self.outcomes], dtype=np.bool_)
-        return np.asarray(review & np.isin(same, same[known]))
+        labelled = np.array([label is not None for label in self.dataset.gold or [None] * len(same)], dtype=np.bool_)
+        review = np.array([outcome.decision == "review" for outcome in self.outcomes], dtype=np.bool_)
+        return np.asarray(review & np.isin(same, same[labelled]))
 
     @property
     def unlabelled(self) -> int:
@@ -246,7 +246,7 @@ class RunResult(Frame):
     def silences(self) -> Mapping[str, Mapping[str, int]]:
         """Why votes are missing: kind of silence → reason → how often."""
         kinds: dict[str, Counter[str]] = {kind: Counter() for kind in SILENCES}
-        for one in self.rewrites:
-            if one.status in kinds:
-                kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
+        for count in self.rewrites:
+            if count.status in kinds:
+                kinds[count.status][f"{count.relation}: {count.reason}"] += count.times
         return {**kinds, "unreadable": self.unreadable}

@@ -61,10 +61,10 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
     """
     if not is_large(stream):
         all_rows = stream.read()
-        items, found = all_rows.items, blake2b(digest_size=16)
+        items, digest = all_rows.items, blake2b(digest_size=16)
         for item in sorted(items, key=lambda item: item.id):  # rows may be in any order
-            found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
-        data = found.hexdigest()
+            digest.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
+        data = digest.hexdigest()
         return RunTable(stream=stream, data=data, rows=len(items), sample=all_rows, known=items, sampled=False)
     data = data_hash_of(stream)
     earlier = _earlier_sample(folder, stream, config)
@@ -79,8 +79,8 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
             config.task.labels,
             f"{stream.name}, row {row_number(stream.name, row)}, column {stream.columns.gold_source}",
         )
-    known = (*surveyed.sample.items, *surveyed.found)
-    return RunTable(stream=stream, data=data, rows=surveyed.rows, sample=surveyed.sample, known=known)
+    items_known = (*surveyed.sample.items, *surveyed.found)
+    return RunTable(stream=stream, data=data, rows=surveyed.rows, sample=surveyed.sample, known=items_known)
 
 
 def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> RunTable | None:
@@ -101,9 +101,9 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
-    verdicts = [one for one in review_state.read_review(folder.review) if isinstance(one, Verdict)]
-    given = people.read_gold(folder.gold) if folder.gold.exists() else []
-    return {one.id for rows in (people.read_drawn(folder.drawn), given, verdicts) for one in rows}
+    verdicts = [event for event in review_state.read_review(folder.review) if isinstance(event, Verdict)]
+    entries = people.read_gold(folder.gold) if folder.gold.exists() else []
+    return {row.id for rows in (people.read_drawn(folder.drawn), entries, verdicts) for row in rows}
 
 
 def data_hash_of(stream: TableStream) -> str:
@@ -144,8 +144,8 @@ def _other_task(earlier: Config, config: Config) -> str:
     ours, theirs = resolve_config.task_of(config), resolve_config.task_of(earlier)
     if {*map(str.casefold, ours.labels)} != {*map(str.casefold, theirs.labels)}:
         return f"with other labels ({', '.join(theirs.labels)})"
-    given = (config.task.instruction, earlier.task.instruction)
-    if (any(given) and ours.instruction.split() != theirs.instruction.split()) or ours.meanings != theirs.meanings:
+    asked = (config.task.instruction, earlier.task.instruction)
+    if (any(asked) and ours.instruction.split() != theirs.instruction.split()) or ours.meanings != theirs.meanings:
         return f"of another instruction or other meanings of the labels ({theirs.instruction!r})"
     return ""
 
@@ -180,7 +180,7 @@ def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[s
     Rows that people have seen (`kept`) come first, then those with a gold label, then others at random. A hash of the
     id decides, so that the sample hardly changes when rows are added. `wanted` are the ids of rows to return as well.
     """
-    check, found, first_gold = IdCheck(), list[Item](), dict[str, int]()
+    check, asked_for, first_gold = IdCheck(), list[Item](), dict[str, int]()
     parts, lots, limit = list[Dataset](), np.empty(0, dtype=np.uint64), np.iinfo(np.uint64).max
     for chunk in stream.chunks():
         before = check.rows
@@ -193,10 +193,10 @@ def survey(stream: TableStream, kept: Collection[str] = (), wanted: Collection[s
             lots, parts = _lowest(lots, parts)
             limit = int(lots.max())
         if wanted:
-            found += [item for item in chunk.items if item.id in wanted]
+            asked_for += [item for item in chunk.items if item.id in wanted]
     check.refuse_twins(stream)
     (sample,) = _lowest(lots, parts)[1]
-    return Survey(check.rows, _with_ids(sample), found, {gold: row + 1 for gold, row in first_gold.items()})
+    return Survey(check.rows, _with_ids(sample), asked_for, {gold: row + 1 for gold, row in first_gold.items()})
 
 
 def _gold(chunk: Dataset) -> list[tuple[int, str]]:

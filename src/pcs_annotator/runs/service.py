@@ -186,15 +186,15 @@ class Service:
     @property
     def about_drift(self) -> str:
         """What is to be said if recent texts differ from the gold rows; empty if they do not."""
-        found = self.drift
-        if found is None or not found.found:
+        drift = self.drift
+        if drift is None or not drift.found:
             return ""
-        return self._opened.labeller.fitted.texts_differ(found)
+        return self._opened.labeller.fitted.texts_differ(drift)
 
     @property
     def note(self) -> str:
         """What a person should know about the texts that come, in a line; empty for nothing."""
-        broken = [name or "all texts" for name, one in self.audits.items() if one.finding == "revoked"]
+        broken = [name or "all texts" for name, audit in self.audits.items() if audit.finding == "revoked"]
         withdrawn = [f"people found too many errors among accepted texts of {', '.join(broken)}"] if broken else []
         return "; ".join([*self.about_drift.splitlines()[:1], *withdrawn])
 
@@ -226,8 +226,8 @@ class Service:
 
     def _drifted(self, group: str = "") -> bool:
         """Whether nothing is labelled any more because texts differ, or nothing of a group."""
-        found = self.drift if self._opened.labeller.fitted.on_drift == "fail" else None
-        return found is not None and found.found and (not found.unlike or group in found.unlike)
+        drift = self.drift if self._opened.labeller.fitted.on_drift == "fail" else None
+        return drift is not None and drift.found and (not drift.unlike or group in drift.unlike)
 
     def note_failure(self, kind: str) -> None:
         """Note why a text got no label, if others may get none for the same reason; `kind` is a key of `TROUBLE`."""
@@ -235,13 +235,13 @@ class Service:
 
     async def classify(self, text: str, group: str | None = None) -> Classified:
         """Ask about a text, perhaps of a group that the promise is made for; return its label, or why it has none."""
-        found = await self._classify(text, group)
-        if found.error is None:
+        classified = await self._classify(text, group)
+        if classified.error is None:
             spent = self._failed is not None and self._failed[0] == "budget_reached"
-            self._failed = self._failed if spent and not found.spent.calls else None
-        elif not found.error.of_text:
-            self.note_failure(found.error.kind)
-        return found
+            self._failed = self._failed if spent and not classified.spent.calls else None
+        elif not classified.error.of_text:
+            self.note_failure(classified.error.kind)
+        return classified
 
     async def _classify(self, text: str, group: str | None) -> Classified:
         self.look_for_changes()
@@ -304,8 +304,8 @@ class Service:
             self._say(f"verdicts cannot be read: {_reason(error)}")
             new, self._seen[2:], self._looked_at = 0, [], _now() + RETRY_SECONDS - LOOK_EVERY
         certificate = self._opened.labeller.fitted.model.certificate
-        known = [*certificate.withdrawn, *[""][: certificate.revoked]] if certificate else []
-        if broken := [name for name, one in self.audits.items() if one.finding == "revoked" and name not in known]:
+        gone = [*certificate.withdrawn, *[""][: certificate.revoked]] if certificate else []
+        if broken := [name for name, audit in self.audits.items() if audit.finding == "revoked" and name not in gone]:
             of = f" of {', '.join(broken)}" if all(broken) else ""
             self._say(
                 f"people found more errors among accepted texts{of} than was promised: nothing{of} is accepted now"
@@ -321,7 +321,7 @@ class Service:
         recorded = Run.open(self.folder.path, self._moved_ledger)
         self.audits = recorded.stream_audit(self._opened.labeller.fitted.model)
         until = read_json(self.folder.model).get("verdicts_until", 0) if self.folder.model.exists() else 0
-        return sum(isinstance(one, Verdict) and one.number > until for one in read_review(self.folder.review))
+        return sum(isinstance(event, Verdict) and event.number > until for event in read_review(self.folder.review))
 
     async def _fit_again(self) -> None:
         """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""

@@ -388,15 +388,15 @@ class SplittingSettings(TypedDict, total=False):
 def all_settings() -> Mapping[str, tuple[str, Setting]]:
     """Return option by option: its name in Python → its section, empty if it is not in `pcs.toml`, and the setting."""
     groups = [*sections().items(), ("", CommandSettings), ("", Saving)]
-    return {one.name: (name, one) for name, kind in groups for one in settings_in(kind) if one.option}
+    return {option.name: (name, option) for name, kind in groups for option in settings_in(kind) if option.option}
 
 
-def take(make: Callable[..., T], given: MutableMapping[str, Any]) -> T:
-    """Return `make` called with those of the values that are its parameters; they are taken out of `given`."""
-    taken = {name: given.pop(name) for name in signature(make).parameters if name in given}
+def take(make: Callable[..., T], values: MutableMapping[str, Any]) -> T:
+    """Return `make` called with those of the values that are its parameters; they are taken out of `values`."""
+    taken = {name: values.pop(name) for name in signature(make).parameters if name in values}
     return make(**{name: value for name, value in taken.items() if value is not None})
 
 
-def take_settings(given: MutableMapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that are settings of `pcs.toml`, by name; they are taken out of `given`."""
-    return {name: given.pop(name) for name, (section, _) in all_settings().items() if section and name in given}
+def take_settings(values: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that are settings of `pcs.toml`, by name; they are taken out of `values`."""
+    return {name: values.pop(name) for name, (section, _) in all_settings().items() if section and name in values}

@@ -77,12 +77,12 @@ def share_table(shape: LabelShape, votes: Votes, held_out: Floats, gold: TableGo
 
 def held_out_rows(fitted: Floats, votes: Votes, trial: HeldOut, same: Integers) -> Floats:
     """Return the probabilities of labels with those of gold texts, in all their rows, from fits without their gold."""
-    columns, found = positions_of(votes.labels, trial.labels, "label"), fitted.copy()
+    columns, probabilities = positions_of(votes.labels, trial.labels, "label"), fitted.copy()
     unseen = dict(zip(same[positions_of(trial.ids, votes.ids, "item")].tolist(), trial.probabilities, strict=True))
     for row, text in enumerate(same.tolist()):
         if text in unseen:  # copies that contradict each other have no fit of their own
-            found[row] = unseen[text][columns]
-    return found
+            probabilities[row] = unseen[text][columns]
+    return probabilities
 
 
 class Expected(NamedTuple):
@@ -114,5 +114,5 @@ def expected_labels(
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None
-    said = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
-    return Expected(fitted, held_out_rows(fitted, votes, trial, same_texts(texts)), said)
+    labels = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
+    return Expected(fitted, held_out_rows(fitted, votes, trial, same_texts(texts)), labels)

@@ -105,8 +105,8 @@ class Stream:
         with self._explained():
             if first is not None:
                 self._database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?)", (name, json.dumps(first)))
-            found = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
-        return None if found is None else json.loads(found[0])
+            row = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
 
     def set_note(self, name: str, value: object) -> None:
         """Note something for later, in the place of what was noted under this name."""
@@ -158,8 +158,8 @@ class Stream:
         if names not in self._axes:
             with self._explained():
                 self._database.execute("INSERT OR IGNORE INTO axes (names) VALUES (?)", (names,))
-                found = self._database.execute("SELECT number FROM axes WHERE names = ?", (names,)).fetchone()
-                self._axes[names] = found[0]
+                row = self._database.execute("SELECT number FROM axes WHERE names = ?", (names,)).fetchone()
+                self._axes[names] = row[0]
         return self._axes[names]
 
     def read(self, like: Votes, ids: Iterable[str] | None = None) -> Streamed | None:
@@ -169,13 +169,13 @@ class Stream:
         group that was not known is empty.
         """
         names = json.dumps([like.annotators, like.relations, like.codes.shape[3], like.labels])
-        query, given = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
+        query, values = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
         if ids is not None:
-            query, given = f"{query} AND id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids)), names]
+            query, values = f"{query} AND id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids)), names]
         with self._explained():
-            rows = self._database.execute(f"{query} AND names = ? ORDER BY texts.number", given).fetchall()
-        own = set(like.texts or ())
-        rows = [row for row in rows if row[2] not in own]
+            rows = self._database.execute(f"{query} AND names = ? ORDER BY texts.number", values).fetchall()
+        run_texts = set(like.texts or ())
+        rows = [row for row in rows if row[2] not in run_texts]
         if not rows:
             return None
         shape = like.codes.shape[1:]
@@ -195,27 +195,27 @@ class Stream:
             groups=[row[9] for row in rows],
         )
         items = [Item(id=row[0], text=row[2]) for row in rows]
-        accepted, drawn = (np.array([row[place] for row in rows], dtype=np.bool_) for place in (6, 8))
+        accepted, drawn = (np.array([row[at] for row in rows], dtype=np.bool_) for at in (6, 8))
         return Streamed(items, votes, accepted, drawn, [row[1] for row in rows], [row[7] for row in rows])
 
     def counts(self) -> Mapping[str, int]:
         """Return how many texts are kept, how many of these are accepted, and how many are drawn at random."""
         with self._explained():
-            found = self._database.execute("SELECT texts, accepted, drawn FROM counts").fetchone()
-        return dict(zip(("texts", "accepted", "drawn"), found, strict=True))
+            row = self._database.execute("SELECT texts, accepted, drawn FROM counts").fetchone()
+        return dict(zip(("texts", "accepted", "drawn"), row, strict=True))
 
     def having(self, ids: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
         """Return ID → text, empty if it was not kept, of the entries with one of these IDs or texts."""
         query = "SELECT id, ifnull(text, '') FROM texts WHERE id IN (SELECT value FROM json_each(?)) "
-        given = json.dumps(ids), json.dumps([*map(text_hash, texts)])
+        values = json.dumps(ids), json.dumps([*map(text_hash, texts)])
         with self._explained():
             query += "OR text_hash IN (SELECT value FROM json_each(?))"
-            return dict(self._database.execute(query, given).fetchall())
+            return dict(self._database.execute(query, values).fetchall())
 
     def forget(self, ids: Iterable[str]) -> None:
         """Delete texts."""
         with self._explained():
-            self._database.executemany("DELETE FROM texts WHERE id = ?", [(one,) for one in ids])
+            self._database.executemany("DELETE FROM texts WHERE id = ?", [(name,) for name in ids])
             self._clean()
 
     def purge(self, days: float) -> int:
@@ -247,41 +247,34 @@ class StreamMemory(NamedTuple):
     def recall(self) -> dict[str, dict[str, Any]]:
         """Return group → what was kept, if it still counts: an alarm does until a fit has learned from later texts."""
         kept: dict[str, Any] = self.stream.note("drift") or {"tests": {}}
-        if "tests" not in kept:  # an earlier version had one test, of all texts
-            kept = {**kept, "tests": {"": {**kept, "blocks": [{"": one} for one in kept["blocks"]]}}}
-        tests = {name: one for name, one in kept["tests"].items() if (one["alarm"] or -1) != self.since.get(name)}
+        tests = {name: test for name, test in kept["tests"].items() if (test["alarm"] or -1) != self.since.get(name)}
         if kept.get("version") == self.version:
             return tests
         # counts of another model are not comparable
-        return {name: {**one, "blocks": []} for name, one in tests.items() if one["alarm"]}
+        return {name: {**test, "blocks": []} for name, test in tests.items() if test["alarm"]}
 
     def keep(self, tests: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep counts and what was found."""
         self.stream.set_note("drift", {"tests": tests, "version": self.version})
-        if alarms := {name: one["alarm"] for name, one in tests.items() if one["alarm"]}:
-            self.stream.set_note("alarm", {**by_group(self.stream.note("alarm")), **alarms})
+        if alarms := {name: test["alarm"] for name, test in tests.items() if test["alarm"]}:
+            self.stream.set_note("alarm", {**(self.stream.note("alarm") or {}), **alarms})
 
 
-def by_group(alarms: Mapping[str, float] | float | None) -> Mapping[str, float]:
-    """Return group → when it had an alarm, `""` for all texts, of which an earlier version had the only one."""
-    return {"": alarms} if isinstance(alarms, float | int) else alarms or {}
-
-
-def with_stream(dataset: Dataset, answers: Votes, found: Streamed) -> tuple[Dataset, Votes]:
+def with_stream(dataset: Dataset, answers: Votes, streamed: Streamed) -> tuple[Dataset, Votes]:
     """Return rows and votes of a run, and after them those of its stream."""
-    schema, new = dataset.table.schema, len(found.items)
+    schema, new = dataset.table.schema, len(streamed.items)
     names = text_names(str(dataset.columns.text), schema.names)
-    parts = zip(*(item.text.split(BETWEEN, len(names) - 1) for item in found.items), strict=True)
+    parts = zip(*(item.text.split(BETWEEN, len(names) - 1) for item in streamed.items), strict=True)
     texts = {name: pa.array(part).cast(schema.field(name).type) for name, part in zip(names, parts, strict=False)}
     added = pa.table({**{field.name: pa.nulls(new, field.type) for field in schema}, **texts})
     wide = replace(
         dataset,
         table=pa.concat_tables([dataset.table, added]),
-        items=(*dataset.items, *found.items),
+        items=(*dataset.items, *streamed.items),
         gold=(*dataset.gold, *[None] * new) if dataset.gold else (),
-        streamed=tuple(zip(found.drawn.tolist(), found.at, strict=True)),
+        streamed=tuple(zip(streamed.drawn.tolist(), streamed.at, strict=True)),
     )
-    return wide, Votes.joined([answers, _widened(found.votes, answers)])
+    return wide, Votes.joined([answers, _widened(streamed.votes, answers)])
 
 
 def _widened(votes: Votes, like: Votes) -> Votes:

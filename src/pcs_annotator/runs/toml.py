@@ -9,6 +9,7 @@ from typing import Any
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import settings_in
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.runs.settings import Config, LearnSettings, OwnRelation, TaskSettings, sections
@@ -63,23 +64,23 @@ def config_to_dict(config: Config) -> dict[str, Any]:
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
-    if values.get("task", {}).get("ordered"):  # what an earlier version wrote
-        values = {**values, "task": {**values["task"], "kind": "scale"}}
     config = Config(**{name: kind(**known_settings(kind, values.get(name, {}))) for name, kind in sections().items()})
     if book := values.get("codebook"):
-        variables = {name: TaskSettings(**known_settings(TaskSettings, one)) for name, one in book["variables"].items()}
+        variables = {
+            name: TaskSettings(**known_settings(TaskSettings, task)) for name, task in book["variables"].items()
+        }
         config = replace(config, variables=variables, part=book["part"])
-    own = values.get("relations", {}).get("own", {})
-    relations = {name: OwnRelation(**{**one, "expects": Expectation(**one["expects"])}) for name, one in own.items()}
+    own_relations = values.get("relations", {}).get("own", {})
+    relations = {name: from_plain(OwnRelation, entry) for name, entry in own_relations.items()}
     return replace(config, relations=replace(config.relations, own=relations))
 
 
 def known_settings(section: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some stored values that are settings of a section, checked; others, from another version, go."""
-    known = {one.key for one in settings_in(section)}
-    given = {key: value for key, value in values.items() if key in known}
-    made = section(**given)
-    return {key: getattr(made, key) for key in given}
+    keys = {option.key for option in settings_in(section)}
+    stored = {key: value for key, value in values.items() if key in keys}
+    made = section(**stored)
+    return {key: getattr(made, key) for key in stored}
 
 
 class _Reader:
@@ -93,18 +94,18 @@ class _Reader:
         config = Config(learn=learn)
         self._refuse_unknown((), data, {**sections(), "variables": None})
         for name in data:
-            given = dict(self._table((name,), data[name]))
+            table = dict(self._table((name,), data[name]))
             if name == "variables":
                 config = replace(
-                    config, variables={key: self._variable((name, key), one) for key, one in given.items()}
+                    config, variables={key: self._variable((name, key), task) for key, task in table.items()}
                 )
                 continue
-            own = {}
+            own_relations = {}
             if name == "relations":
-                own = {key: given.pop(key) for key, entry in list(given.items()) if isinstance(entry, dict)}
-            values = self._checked((name,), given, sections()[name])
-            if own:
-                values["own"] = {key: self._own_relation((name, key), entry) for key, entry in own.items()}
+                own_relations = {key: table.pop(key) for key, entry in list(table.items()) if isinstance(entry, dict)}
+            values = self._checked((name,), table, sections()[name])
+            if own_relations:
+                values["own"] = {key: self._own_relation((name, key), entry) for key, entry in own_relations.items()}
             config = replace(config, **{name: replace(getattr(config, name), **values)})
         return config
 
@@ -118,15 +119,15 @@ class _Reader:
         if not str(data.get("prompt", "")).strip():
             raise self._error(where, 'needs a prompt: prompt = "Rewrite … {text} …"')
         values = self._checked(where, data, OwnRelation, Expectation)
-        own = {name: values.pop(name) for name in ("prompt", "version") if name in values}
-        return OwnRelation(expects=Expectation(**values), **own)
+        texts = {name: values.pop(name) for name in ("prompt", "version") if name in values}
+        return OwnRelation(expects=Expectation(**values), **texts)
 
     def _checked(self, where: tuple[str, ...], data: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
         """Return values that are all settings of some dataclasses."""
-        known = {one.key: one for kind in kinds for one in settings_in(kind)}
-        self._refuse_unknown(where, data, known)
+        options = {option.key: option for kind in kinds for option in settings_in(kind)}
+        self._refuse_unknown(where, data, options)
         for key, value in data.items():
-            if problem := known[key].problem(value):
+            if problem := options[key].problem(value):
                 raise self._error((*where, key, *problem.keys), problem.what)
         return dict(data)
 
@@ -135,19 +136,19 @@ class _Reader:
             raise self._error(where, f"is {value!r}, must be a table: [{'.'.join(where)}]")
         return value
 
-    def _refuse_unknown(self, where: tuple[str, ...], data: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    def _refuse_unknown(self, where: tuple[str, ...], data: Mapping[str, Any], names: Mapping[str, Any]) -> None:
         for name in data:
-            if name not in known:
-                raise self._error((*where, name), f"is not a setting; known here: {', '.join(sorted(known))}")
+            if name not in names:
+                raise self._error((*where, name), f"is not a setting; known here: {', '.join(sorted(names))}")
 
     def _error(self, where: tuple[str, ...], problem: str) -> ConfigError:
         line = self._line(where)
-        place = f"{self.path}, line {line}" if line else str(self.path)
-        return ConfigError(f"{place}: {'.'.join(where)} {problem}")
+        where_from = f"{self.path}, line {line}" if line else str(self.path)
+        return ConfigError(f"{where_from}: {'.'.join(where)} {problem}")
 
     def _line(self, where: tuple[str, ...]) -> int:
         """Return the line of a key, or of the table it belongs to; 0 when it is not found."""
-        table, key, found = "", where[-1], 0
+        table, key, line_of_table = "", where[-1], 0
         for number, line in enumerate(self.lines, 1):
             header = re.match(r"\s*\[++([^\]]+)\]", line)
             if header:
@@ -155,7 +156,7 @@ class _Reader:
                 if table == ".".join(where):
                     return number
                 if table == ".".join(where[:-1]):
-                    found = number
+                    line_of_table = number
             elif table == ".".join(where[:-1]) and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
                 return number
-        return found
+        return line_of_table

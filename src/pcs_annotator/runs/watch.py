@@ -102,17 +102,17 @@ class Watch:
             "state": state,
             **self._about,
             "updated": _now(),
-            "progress": " · ".join([how_far(tally, left), *(describe(tally, one, seconds) for one in trackers[-1:])]),
+            "progress": " · ".join([how_far(tally, left), *(describe(tally, paid, seconds) for paid in trackers[-1:])]),
             "seconds": round(seconds, 1),
             "seconds_left": left,
             "rows": tally.rows,
             "rows_expected": tally.rows_expected,
             "rows_without_label": tally.unlabelled,
             "rows_per_minute": round(60 * (tally.rows - rows) / (seconds - since), 1) if seconds > since else None,
-            "calls": max(first.calls, sum(one.calls for one in trackers)),
-            "tokens": sum(one.tokens for one in trackers),
-            "usd": sum(one.usd for one in trackers),
-            "price_unknown": any(one.price_unknown for one in trackers),
+            "calls": max(first.calls, sum(paid.calls for paid in trackers)),
+            "tokens": sum(paid.tokens for paid in trackers),
+            "usd": sum(paid.usd for paid in trackers),
+            "price_unknown": any(paid.price_unknown for paid in trackers),
             "from_ledger": tally.from_ledger,
             "retries": dict(retries),
             "unanswered": dict(tally.failed),
@@ -139,10 +139,10 @@ def read_status(folder: RunFolder) -> list[dict[str, Any]]:
     """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
     name = folder.status.name
     folders = [*variables_in(folder).values()] or [folder.path]
-    found = [path for one in folders for path in sorted(one.glob(name.replace(".", "*.")))]
-    if not found:
+    paths = [path for run_path in folders for path in sorted(run_path.glob(name.replace(".", "*.")))]
+    if not paths:
         raise TableError(f"{folder.path} has no {name}: name a folder in which pcs run, label or serve has worked")
-    return [_with_state(path) for path in found]
+    return [_with_state(path) for path in paths]
 
 
 def _with_state(path: Path) -> dict[str, Any]:
