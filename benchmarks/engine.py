@@ -188,7 +188,7 @@ class StopHalfway:
     at_a_time: int
     order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
 
-    def said_of(self, text: str) -> Floats | None:
+    def text_prior(self, text: str) -> Floats | None:
         """Say nothing: this strategy does not read texts."""
         return None
 

@@ -72,7 +72,7 @@ class OneByOne:
         self.order = rule.order
         self.rule = rule
 
-    def said_of(self, text: str) -> Floats | None:
+    def text_prior(self, text: str) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:

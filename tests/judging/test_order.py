@@ -56,7 +56,7 @@ class AskTwo:
 
     order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
 
-    def said_of(self, text: str) -> Floats | None:
+    def text_prior(self, text: str) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:

@@ -199,7 +199,7 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     assert np.array_equal(whole.judged(stopped.votes).best, whole.judged(votes).best)
     without = simulate(votes, exact_stop(votes, fit_model(votes, some, replace(how, text=False)).model))
     assert stopped.asked.sum() < without.asked.sum()
-    said = frugal.strategy.said_of(texts[200])
+    said = frugal.strategy.text_prior(texts[200])
     assert said is not None
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)
     assert 0 <= frugal.strategy.needed(one, said) <= one.size

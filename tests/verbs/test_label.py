@@ -16,11 +16,7 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
-from pcs_annotator.judging.frugal import Check
-from pcs_annotator.judging.model import BY_WORDS
 from pcs_annotator.runs import run_table
-from pcs_annotator.runs.labeller import LoadOptions, open_fitted
-from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.files import read_json, write_json
@@ -367,34 +363,3 @@ def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str
     with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.tsv or \.jsonl or \.parquet"):
         label(request(folder), folder.parent / name)
     assert not (folder.parent / name).exists()
-
-
-def test_texts_that_are_settled_by_their_words_are_not_asked_about(tmp_path: Path) -> None:
-    learn = LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.1)
-    simulated_run(tmp_path, rows=150, gold_rows=120, learn=learn)
-    with simulated_models():
-        usual, fewer = labelled(tmp_path / "run"), labelled(tmp_path / "run", ask="doubtful")
-        assert fewer.tally.calls < 0.5 * usual.tally.calls
-        assert fewer.checked is not None
-        settled = [row["pcs_reason"] == BY_WORDS for row in read_csv(tmp_path / "out.csv")]
-        assert sum(settled) == (fewer.votes.silent.sum() + fewer.checked.texts) > 0.8 * len(NEW)
-        assert [one for one, alone in zip(labels_of(fewer), settled, strict=True) if alone] == [
-            truth_of(row) for row, alone in zip(NEW, settled, strict=True) if alone
-        ]
-        plan = plan_labelling(request(tmp_path / "run"), Saving(ask="doubtful"))
-        assert plan.frugal is not None
-        assert plan.frugal.calls < 0.2 * plan.everything.calls
-        with load_run(tmp_path / "run", ask="doubtful", ledger=tmp_path / "other.db") as run:
-            found = run.label_table(pa.table({"text": [item.text for item in fewer.dataset.items]}))
-        assert found["pcs_label"].to_pylist() == labels_of(fewer)
-
-
-def test_words_that_no_longer_settle_labels_are_reported(tmp_path: Path) -> None:
-    learn = LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.1)
-    simulated_run(tmp_path, rows=150, gold_rows=120, learn=learn)
-    with simulated_models():
-        fitted = open_fitted(Run.open(tmp_path / "run"), LoadOptions(saving=Saving(ask="doubtful")))
-    with pytest.warns(PcsWarning, match=r"^of 40 texts that are settled by their words .* 20 get another label"):
-        fitted.warn_if_words_fail(Check(40, 20))
-    fitted.warn_if_words_fail(Check(40, 0))
-    fitted.warn_if_words_fail(None)

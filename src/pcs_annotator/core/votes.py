@@ -61,7 +61,7 @@ class Strategy(Protocol):
         """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
         ...
 
-    def said_of(self, text: str) -> Floats | None:
+    def text_prior(self, text: str) -> Floats | None:
         """Return what a text says about each label before anything is asked; None if nothing."""
         ...
 

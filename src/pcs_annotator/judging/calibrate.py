@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.base.plain import from_plain, to_plain
-from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
+from pcs_annotator.core.arrays import Codes, Floats, frozen
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Weights
@@ -25,10 +25,6 @@ OFFSET_SD = 1.0
 READING_SD = 0.3
 LEAST_READING = 0.02
 NAMED = 10.0
-# Texts are settled by their words alone as long as that costs a quarter of a point of accuracy. A quarter of a wrong
-# row is added, so that few rows do not settle much.
-MOST_LOST = 0.0025
-LOST_ROWS = 0.25
 ROWS_TO_CALL_CALIBRATED = 50
 PSEUDO_ROWS_PER_MISSING_ROW = 1 / 6
 NEWTON_STEPS = 50
@@ -41,7 +37,7 @@ HALVINGS = 40
 class Calibrator:
     r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+c\log T_k+b_k)$.
 
-    $T_k$ is what a model of the texts says about the label, if there is one. If it says enough, it decides alone.
+    $T_k$ is what a model of the texts says about the label, if there is one.
     With the method `none` it leaves scores as they are, so the result must not be called calibrated.
     """
 
@@ -51,8 +47,6 @@ class Calibrator:
     reading: float = 0.0  # c; 0 if texts say nothing that votes do not
     # what a label gains by being named at all, out of very many; scores then count by log-odds; None for few labels
     named: float | None = None
-    settled: float | None = None  # from which T on a text is settled by its words alone; None if votes always count
-    alone: float = 1.0  # the power of T that then is the probability
     shrunk: float = 0.0  # how far probabilities are moved towards 1/K; above 0 when there were few gold rows
     method: str = "softmax"  # what was learned, a `CalibrationMethod`
     numbers: NumberModel | None = None  # of the method `number`: the distribution of a number; None for other labels
@@ -73,24 +67,7 @@ class Calibrator:
         if self.numbers is not None:
             return (1 - self.shrunk) * self.numbers.distribution(scores, labels) + self.shrunk / len(labels)
         found = softmax(self.strengths(scores, labels, read))
-        if read is not None and self.settled is not None:
-            settled = self.settles(read)
-            found[settled] = softmax(self.alone * read[settled])
         return (1 - self.shrunk) * found + self.shrunk / len(labels)
-
-    def settles(self, read: Floats | None) -> Mask:
-        """Return which texts are settled by what they say, `[…, label]`, so that votes on them do not matter."""
-        if read is None or self.settled is None:
-            return np.zeros(() if read is None else read.shape[:-1], dtype=np.bool_)
-        return np.asarray(np.exp(read.max(axis=-1)) >= self.settled)
-
-    def settling(self, settled: float | None, read: Floats | None, gold: Codes) -> "Calibrator":
-        """Return the calibrator that lets words settle texts from a probability on; gold rows teach the power."""
-        found = replace(self, settled=settled)
-        if read is None or settled is None:
-            return found
-        rows = found.settles(read)
-        return replace(found, alone=_best_power(softmax(read[rows]), gold[rows]))
 
     def strengths(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
         """Return a number per label, `[…, label]`, that depends on its own score alone; the strongest is most probable.
@@ -200,24 +177,8 @@ def tempered(  # what is known about the rows, one argument each
     """
     if calibrator.method == "none":
         return calibrator
-    voted = np.broadcast_to(~calibrator.settles(read), len(gold))
-    chances = (calibrator.apply(scores, labels, read)[voted] for scores in (whole, part))
-    before, after = (_best_power(one, gold[voted]) for one in chances)
+    before, after = (_best_power(calibrator.apply(scores, labels, read), gold) for scores in (whole, part))
     return calibrator.raised_to(after / before)
-
-
-def settled_from(probabilities: Floats, read: Floats) -> float | None:
-    """Return from which probability on texts are settled by their words alone; None for never.
-
-    What is lost on a text is how much less probable its label is than the one that words and votes together give it.
-    That needs no gold, so every text with votes counts.
-    """
-    sure, best = np.exp(read.max(axis=1)), read.argmax(axis=1)
-    lost = probabilities.max(axis=1) - probabilities[np.arange(len(best)), best]
-    order = np.argsort(-sure, kind="stable")
-    little = np.cumsum(lost[order]) + LOST_ROWS <= MOST_LOST * len(best)
-    enough = sure[order][little & np.append(np.diff(sure[order]) < 0, True)]  # all texts that are as sure, or none
-    return float(enough[-1]) if len(enough) else None
 
 
 def _best_power(probabilities: Floats, gold: Codes) -> float:

@@ -6,7 +6,6 @@ from typing import Protocol
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.votes import OPEN, Cell, positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
@@ -63,20 +62,9 @@ class ExactStop:
             self._prospect = _EvidenceProspect(evidence, rivals, self.shape[2], places)
         self._known: dict[bytes, int] = {}
 
-    def said_of(self, text: str) -> Floats | None:
-        """Return what a text says about each label before anything is asked; None if nothing that votes do not say.
-
-        Some texts that are settled by their words are asked about as if they were not, to check that these are right.
-        """
-        if self._text is None:
-            return None
-        said = self._text.read((text,), self._labels)[0]
-        return said if is_checked(text) else self.settle(said)
-
-    def settle(self, said: Floats) -> Floats:
-        """Return what texts say, `[…, label]`; those that are settled by their words say one label for certain."""
-        certain = np.where(said == said.max(axis=-1, keepdims=True), 0.0, -np.inf)
-        return np.where(self._calibrator.settles(said)[..., np.newaxis], certain, said)
+    def text_prior(self, text: str) -> Floats | None:
+        """Return what a text says about each label before anything is asked; None if nothing that votes do not say."""
+        return None if self._text is None else self._text.read((text,), self._labels)[0]
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
@@ -84,8 +72,6 @@ class ExactStop:
         `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked; `said` is
         what its text says about each label.
         """
-        if said is not None and np.isneginf(said).any():
-            return 0
         if self._prospect is None:
             return int((cells == OPEN).sum())
         if said is not None:  # texts that say the same are rare
@@ -96,11 +82,6 @@ class ExactStop:
                 self._known.clear()
             self._known[pattern] = self._prospect.needed(cells, None)
         return self._known[pattern]
-
-
-def is_checked(text: str) -> bool:
-    """Tell whether a text is asked about even if its words settle its label: one in twenty, always the same ones."""
-    return int(text_key(text), 16) % CHECKED_EVERY == 0
 
 
 def places_of(cells: Sequence[Cell], shape: Sequence[int]) -> Integers:

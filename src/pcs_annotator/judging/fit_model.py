@@ -27,7 +27,6 @@ from pcs_annotator.judging.promise.certificate import Certificate, Level, certif
 from pcs_annotator.judging.promise.drift import profile, profiles
 from pcs_annotator.judging.promise.promise import USED_UP, Promise
 from pcs_annotator.judging.promise.sets import PredictionSets, fit_prediction_sets
-from pcs_annotator.judging.score import score
 from pcs_annotator.judging.text_model import TextModel, fit_text_model
 
 # Means over splits are a little better than the model that is kept, so intervals promised to miss 10 % miss 10.2 %.
@@ -46,7 +45,6 @@ class Learning:
     version: str = ""  # version of the code, for the certificate's fingerprint
     spent: float = 0.0  # how much of the promise's δ earlier looks at the gold labels have used
     text: bool = False  # whether to learn from the texts too, if they are known
-    doubtful: bool = False  # whether nothing is asked about texts that are settled by their words alone
     refused: str = ""  # why no promise may be made, whatever the gold rows show; empty when one may
     shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
 
@@ -92,7 +90,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     read, text, how = _read(votes, gold, how)
     if weights is None:
         weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    rows, truth = labelled_rows(read, gold, silent=how.doubtful)
+    rows, truth = labelled_rows(read, gold)
     splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
@@ -104,10 +102,6 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         votes = how.shape.placed(said)
     shown = votes
     if ask_policy is not None:
-        if how.doubtful and calibrator is not None and votes.read is not None:
-            together = calibrator.apply(score(votes, weights), votes.labels, votes.read)
-            ask_policy = ask_policy._replace(settled=calibration.settled_from(together, votes.read))
-            calibrator = calibrator.settling(ask_policy.settled, rows.read, truth)
         shown = ask_policy.collected(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
@@ -176,9 +170,9 @@ def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel |
     return replace(votes, read=read), model
 
 
-def labelled_rows(votes: Votes, gold: Codes, *, silent: bool = False) -> tuple[Votes, Codes]:
-    """Return the rows with gold and a label, every axis sorted by name; words alone may label `silent` ones."""
-    labelled = (gold != UNLABELLED) & (silent | ~votes.silent)
+def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
+    """Return the rows with gold and a label, every axis sorted by name."""
+    labelled = (gold != UNLABELLED) & ~votes.silent
     return in_canonical_order(votes.take(labelled), gold[labelled])
 
 

@@ -24,9 +24,7 @@ from pcs_annotator.judging.fit_weights import fit_coded
 from pcs_annotator.judging.heldout import AskPolicy, HeldOut
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.score import score
 
-CHANCE = 0.01
 MOST_REPLAYED = 1_000  # so many rows say well enough what share of the questions is asked
 
 
@@ -39,20 +37,6 @@ class Spending(NamedTuple):
     by_relation: Mapping[str, float]
 
 
-class Check(NamedTuple):
-    """Texts that are settled by their words, and were asked about all the same."""
-
-    texts: int  # how many there are
-    others: int  # how many of them words and votes together give another label
-
-    def worse_than(self, before: "Check") -> bool:
-        """Whether words fail more often than before, by more than chance."""
-        from scipy.stats import fisher_exact
-
-        table = np.array([[one.others, one.texts - one.others] for one in (self, before)])
-        return bool(fisher_exact(table, alternative="greater").pvalue < CHANCE)
-
-
 class Frugal(NamedTuple):
     """How to ask about new texts, and the model that judges the answers."""
 
@@ -60,7 +44,6 @@ class Frugal(NamedTuple):
     strategy: ExactStop  # what to ask first, and when to stop
     spending: Spending  # the share of questions that is asked
     trial: HeldOut | None  # the gold rows, asked about in the same way, as judged by fits that did not see them
-    check: Check | None = None  # of the texts with votes that words alone settle; None if nothing is settled so
 
     def __repr__(self) -> str:
         return brief(self)
@@ -79,7 +62,6 @@ def learn_frugal(
     still change. `once` says which rows count, and how many were drawn at random; by default all.
     """
     rows = slice(None) if once is None else once.distinct
-    how = replace(how, doubtful=how.doubtful and not how.shape.ordered)
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
 
@@ -87,9 +69,7 @@ def learn_frugal(
         annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
         relations = positions_of(weights.relations, fold_weights.relations, "relation")
         cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
-        rule, said = ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded), held_out.read
-        settled = held_out if said is None else replace(held_out, read=rule.settle(said))
-        return replace(simulate(settled, rule).votes, read=said)
+        return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded)).votes
 
     model, trial = fit_model(
         votes,
@@ -99,21 +79,11 @@ def learn_frugal(
         random_sample=once and once.drawn,
         distinct=once and once.distinct,
         copies=once and once.copies,
-        ask_policy=None if graded and not how.doubtful else AskPolicy(collected),
+        ask_policy=None if graded else AskPolicy(collected),
     )
     # the power that probabilities were raised to changes no label
     strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
-    return Frugal(model, strategy, spending_of(votes, strategy), trial, check_settled(model, votes))
-
-
-def check_settled(model: Model, votes: Votes) -> Check | None:
-    """Return how often votes give texts that are settled by their words another label; None if none is settled so."""
-    calibrator, read = model.calibrator, model.read(votes)
-    if calibrator is None or calibrator.settled is None or read is None:
-        return None
-    rows = calibrator.settles(read) & ~votes.silent
-    together = replace(calibrator, settled=None).apply(score(votes, model.weights), votes.labels, read)
-    return Check(int(rows.sum()), int((together.argmax(axis=1) != read.argmax(axis=1))[rows].sum()))
+    return Frugal(model, strategy, spending_of(votes, strategy), trial)
 
 
 def exact_stop(votes: Votes, model: Model) -> ExactStop:
@@ -171,7 +141,7 @@ def _said(votes: Votes, strategy: Strategy) -> Floats | None:
     """Return what texts say before anything is asked, `[item, label]`; None if the strategy does not read them."""
     if votes.read is not None or votes.texts is None:
         return votes.read
-    said = [strategy.said_of(text) for text in votes.texts]
+    said = [strategy.text_prior(text) for text in votes.texts]
     return np.array(said) if said and said[0] is not None else None
 
 

@@ -32,7 +32,6 @@ class AskPolicy(NamedTuple):
 
     # returns the votes that would have been collected on held-out rows, given the weights and the calibrator
     collected: Callable[[Votes, Weights, Calibrator | None], Votes]
-    settled: float | None = None  # from which probability on texts are settled by their words alone; None for never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +127,6 @@ def _cross_fit(
     calibrators = _calibrators(scores, gold, outside, labels, method, read)
     if ask_policy is not None:
         others = [(~rows, None if read is None else read[~rows]) for rows in outside]
-        calibrators = [
-            one.settling(ask_policy.settled, said, gold[rows])
-            for one, (rows, said) in zip(calibrators, others, strict=True)
-        ]
         known = zip(parts, folds, calibrators, strict=True)
         scores = _scored([ask_policy.collected(part, fold.weights, one) for part, fold, one in known], folds)
         calibrators = [

@@ -27,7 +27,6 @@ from pcs_annotator.judging.score import score
 from pcs_annotator.judging.text_model import TextModel
 
 UNCALIBRATED = "uncalibrated"
-BY_WORDS = "settled by the words of the text alone"
 DECIMALS = 6
 STORED = (
     "weights", "margin", "by_agreement", "calibrator", "certificate", "sets", "profile", "text", "shape", "profiles",
@@ -143,9 +142,6 @@ class Model:
         why = reasons(votes, judged.deciding, judged.best)
         if self.text is not None:
             why = [one.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for one in why]
-        if self.calibrator is not None and self.calibrator.settled is not None:
-            settled = self.calibrator.settles(self.read(votes)).tolist()
-            why = [BY_WORDS if alone else one for one, alone in zip(why, settled, strict=True)]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
         first = [before] * len(votes)
         if self.certificate is not None and self.by and not before:
@@ -160,10 +156,8 @@ class Model:
         return [one if silent or not before else f"{before}: {one}" for before, one, silent in said]
 
     def unlabelled(self, votes: Votes) -> Mask:
-        """Return which rows have no label: those without a vote, unless their words settle it."""
-        if self.calibrator is None or self.calibrator.settled is None:
-            return votes.silent
-        return votes.silent & ~self.calibrator.settles(self.read(votes))
+        """Return which rows have no label: those without a vote."""
+        return votes.silent
 
     def judged(self, votes: Votes) -> Predictions:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""

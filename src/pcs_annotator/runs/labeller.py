@@ -29,7 +29,7 @@ from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy, Votes
 from pcs_annotator.judging.evaluate.scored import one_thread
-from pcs_annotator.judging.frugal import Check, Frugal, graded_annotators, learn_frugal
+from pcs_annotator.judging.frugal import Frugal, graded_annotators, learn_frugal
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import ask, learn, resolve_config
@@ -105,16 +105,6 @@ class FittedRun:
         if drift is not None and drift.found:
             warn_user(self.texts_differ(drift, data))
 
-    def warn_if_words_fail(self, checked: Check | None) -> None:
-        """Warn if texts that are settled by their words get another label from models more often than in the run."""
-        before = None if self.frugal is None else self.frugal.check
-        if checked is not None and before is not None and checked.worse_than(before):
-            warn_user(
-                f"of {checked.texts:,} texts that are settled by their words and were asked about as a check, "
-                f"{checked.others:,} get another label together with the models' answers; in the run it was "
-                f"{before.others:,} of {before.texts:,}: label these texts again without --ask doubtful"
-            )
-
     def texts_differ(self, drift: Drift, data: object = None) -> str:
         """Return that texts differ, what becomes of their labels, and the commands after which they are accepted."""
         done = "so confidence and promise may not hold for them"
@@ -187,7 +177,6 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     how = replace(learn.learning_of(recorded.settings, looked, recorded.shape), resamples=0)
     if fitted.certificate is None or not fitted.certificate.found:
         how = replace(how, refused="the run promises nothing")  # so there is nothing to test
-    how = replace(how, doubtful=saving.ask == "doubtful")
     with one_thread():
         frugal = learn_frugal(votes, codes, how, prices, once)
     if not how.refused:

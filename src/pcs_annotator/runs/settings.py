@@ -269,8 +269,7 @@ class Saving(SettingsSection):
     """How to spend less on new texts; limits, prices and executor are those of the run where they are not given.
 
     Attributes:
-        ask: Ask until no answer can change the label (needed), every question (all), or nothing about texts that are
-            settled by their words alone (doubtful; one in 20 is asked about as a check).
+        ask: Ask until no answer can change the label (needed), or every question (all).
         cascade: Ask cheap models first, expensive ones only where they can change the label.
         on_drift: If the texts differ from the gold rows: leave all for review, decide as if they did not (accept), or
             stop (fail); `pcs label` ends with exit code 4 unless it accepts.
@@ -279,7 +278,7 @@ class Saving(SettingsSection):
         keep_days: Delete texts that wait for review, or were reviewed, after N days.
     """
 
-    ask: Literal["needed", "all", "doubtful"] = setting("needed", "--ask")
+    ask: Literal["needed", "all"] = setting("needed", "--ask")
     cascade: bool = setting(False, "--cascade")
     on_drift: Literal["review", "accept", "fail"] = setting("review", "--on-drift")
     audit: float = setting(0.05, "--audit SHARE", least=0.0, most=1.0)
@@ -356,7 +355,7 @@ class RunSettings(SpendingSettings, total=False):
 class SavingSettings(SpendingSettings, total=False):
     """Settings of `label` and `load_run`: when to stop asking."""
 
-    ask: Literal["needed", "all", "doubtful"]
+    ask: Literal["needed", "all"]
     cascade: bool
     on_drift: Literal["review", "accept", "fail"]
     audit: float

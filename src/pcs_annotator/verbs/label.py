@@ -13,7 +13,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.frugal import Check, Frugal, Spending, check_settled
+from pcs_annotator.judging.frugal import Frugal, Spending
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.models.provider import unasked
@@ -49,7 +49,6 @@ class Labelled(Frame):
     model: Model  # the model that judged them; its certificate is about these texts
     counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
     frugal: Frugal | None = None  # how questions were saved; None when everything was asked
-    checked: Check | None = None  # of texts that words alone settle, those asked about; None if nothing is settled so
     drift: Drift | None = None  # whether answers differ from the run's; None when it kept nothing to compare with
 
     @property
@@ -95,8 +94,6 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
         tally.rows_expected = texts.check()
         opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
         dataset, votes = texts.ask(opened)
-        checked = check_settled(opened.model, votes)
-        opened.warn_if_words_fail(checked)
         drift = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
         if saving.on_drift == "fail" and drift is not None and drift.found:
             raise DriftFound(f"{opened.texts_differ(drift, request.data)}\nno labels were written (--on-drift fail)")
@@ -116,7 +113,6 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
         model=model,
         counts=counts,
         frugal=opened.frugal,
-        checked=checked,
         drift=drift,
     )
 

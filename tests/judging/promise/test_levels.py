@@ -125,8 +125,5 @@ def test_a_scale_promises_labels_within_one_step_and_asks_everything() -> None:
     said = ((found.best + 1) % 4).astype(np.int8)
     assert model.right(votes.labels, found, range(len(votes)), said).tolist() == (found.best < 3).tolist()
     assert spending_of(votes, exact_stop(votes, model)).questions == 1.0
-    frugal = learn_frugal(
-        votes, votes_on(steps, 0.32, 2)[1], Learning(promise=promise, shape=model.shape, doubtful=True)
-    )
+    frugal = learn_frugal(votes, votes_on(steps, 0.32, 2)[1], Learning(promise=promise, shape=model.shape))
     assert frugal.spending.questions == 1.0
-    assert frugal.check is None

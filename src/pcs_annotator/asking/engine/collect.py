@@ -59,7 +59,7 @@ class AdaptiveItem:
     def __init__(self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
         self.row = row
         self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
-        self._said = strategy.said_of(item.text)
+        self._said = strategy.text_prior(item.text)
         self._texts: dict[int, str | None] = {}
 
     async def settle(self) -> None:
@@ -73,7 +73,7 @@ class AdaptiveItem:
         batch = list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
         if not batch:
             spared = int((self._cells == OPEN).sum())
-            self._item_asker.finish(self.row, settled=self._said is not None and spared > 0)
+            self._item_asker.finish(self.row)
             self._item_asker.tally.spared += spared
             return False
         try:

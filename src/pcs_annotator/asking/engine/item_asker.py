@@ -186,11 +186,11 @@ class ItemAsker:
             return
         self.finish(row)
 
-    def finish(self, row: int, *, settled: bool = False) -> None:
-        """Count an item about which nothing more is asked; one may be settled by its words, without an answer."""
+    def finish(self, row: int) -> None:
+        """Count an item about which nothing more is asked."""
         self.tally.rows += 1
         # of few cells, faster than numpy
-        self.tally.unlabelled += not settled and max(self.buffer.row(row).ravel().tolist()) < 0
+        self.tally.unlabelled += max(self.buffer.row(row).ravel().tolist()) < 0
 
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
         text = await self.rewrite(row, item, relation)

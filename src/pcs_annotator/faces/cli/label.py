@@ -88,7 +88,6 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
         "known_already": tally.from_ledger,
         "questions": tally.questions,
         "questions_spared": tally.spared,
-        "checked": labelled.checked and labelled.checked._asdict(),
         **learned_view.promise_json(labelled),
         "look_at": [flag._asdict() for flag in texts_cut(tally.cut, labelled.counts.rows)],
         "warnings": list(notes),
@@ -106,9 +105,6 @@ def labelled_shown(labelled: label.Labelled, notes: Sequence[str]) -> list[b.Blo
     if labelled.frugal is not None and tally.spared:
         share = percent(tally.spared, tally.spared + tally.questions)
         calls = f"{calls}; {share} of the questions were spared, because the label was settled"
-    if checked := labelled.checked:
-        same = f"{checked.texts - checked.others:,} of {checked.texts:,}"
-        calls = f"{calls}, often by the words alone (asked as a check: {same} labels stay)"
     lines: list[answer.Line] = [
         *(("warning", b.Styled(note, "caution")) for note in differ),
         answer.labelled(counts),
