@@ -141,7 +141,7 @@ def one_fit(cell: Cell, seed: int) -> Fit:
         distinct = counted_once(votes, gold, texts).distinct
     how = Learning(optimiser=cell.optimiser, splits=Splits(seed=seed))
     if cell.condition == "stopped early":
-        model, strategy, _, trial, _ = learn_frugal(votes, gold, how)
+        model, strategy, _, trial = learn_frugal(votes, gold, how)
         votes = simulate(votes, strategy).votes
     else:
         model, trial = fit_model(votes, gold, how, distinct=distinct)

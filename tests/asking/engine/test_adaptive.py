@@ -437,20 +437,6 @@ def test_a_strategy_for_another_job_is_refused(cell: Cell, tmp_path: Path) -> No
         ask(job, some_items(1), tmp_path)
 
 
-class Read(Needs):
-    """Knows the label by the words of a text."""
-
-    def text_prior(self, text: str) -> Floats | None:
-        return np.zeros(3)
-
-
-def test_a_text_that_its_words_settle_does_not_count_as_unlabelled(tmp_path: Path) -> None:
-    for settled, rows in ((Read, 0), (Needs, 5)):
-        job = make_job([ScriptedModel("positive")], settled(all_cells(1, 1), 0), relations=[Original()])
-        _, tally = ask(job, some_items(5), tmp_path)
-        assert (tally.rows, tally.unlabelled, tally.calls) == (5, rows, 0)
-
-
 def test_a_part_that_is_stopped_leaves_the_others_going(tmp_path: Path) -> None:
     slow = ScriptedModel("positive", latency=0.05)
     plan = make_job([slow], None, relations=[Original()])
