@@ -22,7 +22,7 @@ from benchmarks.development_data import Dataset
 from benchmarks.spending import Trial, panels, trials
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Relation, RelationOptions, Task, Votes
 from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.votes import Strategy
 from pcs_annotator.judging.frugal import learn_frugal
 from pcs_annotator.relations.function import FunctionRelation

@@ -27,7 +27,7 @@ from pcs_annotator import Annotator, PcsWarning, Task, Votes
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model

@@ -20,7 +20,7 @@ from scipy.stats import t as student
 from benchmarks.development_data import babe, load
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Floats, Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Foretold, Sample
 from pcs_annotator.judging.heldout import Judged
@@ -30,10 +30,10 @@ from pcs_annotator.judging.promise.thresholds import find_thresholds
 from pcs_annotator.judging.promise.whole_table import share_rows
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import Expected, expected_labels
+from pcs_annotator.studies.estimating.answering import shares
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
-from pcs_annotator.studies.estimating.gold import GoldGoal, Pilot, rows_for_goals
+from pcs_annotator.studies.estimating.gold_plan import GoldGoal, Pilot, rows_for_goals
 
 PILOT = 50
 GOAL = GoldGoal(max_error=0.1)

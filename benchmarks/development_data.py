@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.tables.vote_tables import read_vote_table
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -25,11 +25,11 @@ import aiohttp
 
 from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Votes, collect
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker, Patience
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.ledger_address import LedgerAddress

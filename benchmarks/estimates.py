@@ -32,14 +32,14 @@ from benchmarks.development_data import babe
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Study
 from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, draw_with
 from pcs_annotator.judging.label_shape import ONE
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import expected_labels
+from pcs_annotator.studies.estimating.answering import answer, shares, table_evidence
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
-from pcs_annotator.studies.estimating.estimate import answer, shares, table_evidence
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
 
 ROWS, WHOLE = 10_000, 1_000_000

@@ -13,7 +13,7 @@ from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.showing.result_tables import to_markdown
-from pcs_annotator.studies.paper.questions import EXPERIMENTS
+from pcs_annotator.studies.paper.research_questions import EXPERIMENTS
 from pcs_annotator.studies.paper.study import Replication, Settings
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")

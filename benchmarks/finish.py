@@ -22,7 +22,7 @@ from benchmarks.scales import STEPS, WORLDS, scale_world
 from benchmarks.texts import votes_of
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promise.whole_table import share_rows
 from pcs_annotator.runs.settings import LearnSettings

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.development_data import DATA
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.promise import Promise

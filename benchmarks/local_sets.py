@@ -18,7 +18,7 @@ from benchmarks.development_data import PAPER_RELATIONS
 from benchmarks.public_tasks import PANELS, panel_of, read_task
 from pcs_annotator import ABSTAINED, Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.tables.vote_tables import read_vote_table
 
 FEWEST_ROWS = 120

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import CODE, Floats
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcs_annotator import RunResult, Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.figures import accuracy, auroc

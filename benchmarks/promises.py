@@ -26,7 +26,7 @@ from benchmarks.claim_checks.repeated_fits import LOOP, data_sets
 from benchmarks.finish import public
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Judged, Splits

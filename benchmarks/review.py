@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.development_data import development_sets
 from pcs_annotator import PcsWarning, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator import Item, Variant, Votes
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.arrays import Codes, Grades, Integers
-from pcs_annotator.core.review import SEQUENCE, Queue
+from pcs_annotator.core.events import SEQUENCE, Queue
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.toml import config_to_dict

@@ -23,7 +23,7 @@ from benchmarks.local_sets import LocalSet, local_sets, texts_in
 from benchmarks.scoreboard_picture import OURS, picture, tally
 from pcs_annotator import PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.evaluate import methods
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model

@@ -20,7 +20,7 @@ from benchmarks.development_data import DATA
 from benchmarks.public_tasks import PANELS, panel_of, read_task
 from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promise.promise import Promise

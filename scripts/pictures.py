@@ -23,8 +23,8 @@ from PIL import Image
 from playwright.async_api import Browser, Page, async_playwright
 
 from pcs_annotator import run
-from pcs_annotator.faces.review.app import Pages
 from pcs_annotator.faces.review.layout import keys_of
+from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.faces.web.server import listen, serve
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions

@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def test_a_ledger_removed_or_replaced_while_serving_is_said_and_nothing_is_paid_
 
 
 def test_a_ledger_locked_while_serving_is_said_and_works_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.asking.ledger.ledger.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("pcs_annotator.asking.ledger.sqlite.BUSY_SECONDS", 0.1)
 
     async def served() -> None:
         async with running(run) as one:

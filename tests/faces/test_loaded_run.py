@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator import LoadedRun, load_run
-from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.base.errors import AccessDenied, ConfigError, LedgerError, ServerTrouble, TableError
 from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.loaded_run import NO_TEXT, NOT_TEXT

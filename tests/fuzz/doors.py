@@ -28,9 +28,9 @@ from starlette.types import Message, Receive, Scope, Send
 from pcs_annotator import Item, UserError
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.ledger.admin import LedgerEntry
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import TokenPosition
-from pcs_annotator.core.review import Draw, Undo, Verdict
+from pcs_annotator.core.events import Draw, Undo, Verdict
 from pcs_annotator.faces.serve import bodies
 from pcs_annotator.faces.web.guard import Guard, Rules
 from pcs_annotator.models.logprobs import pack

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import Optimiser, PcsWarning, Votes, Weights, fit_weights
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm

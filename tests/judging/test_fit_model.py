@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.heldout import AskPolicy, Splits, run_trial

@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator import PcsWarning, Votes, Weights, fit_weights, score
 from pcs_annotator.base.errors import GoldError, UnknownNameError
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.weights import Diagnostics
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm

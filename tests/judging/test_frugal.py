@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.base.errors import UnknownNameError
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.frugal import (
     Frugal,

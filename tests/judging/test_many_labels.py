@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.optimisers.regression import _from_codes, normal_equations

@@ -4,7 +4,7 @@ import numpy as np
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 
 LABELS = ("sport", "money")
 WORDS = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator import CollectSettings, Item, PcsError, Task, collect
-from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.base.errors import ModelError
 from pcs_annotator.core.chat import Answers, ChatModel, Reply, Request
 from pcs_annotator.models.resolve import resolve_model

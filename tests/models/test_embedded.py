@@ -14,7 +14,7 @@ import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.base.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request
 from pcs_annotator.models import provider as sharing

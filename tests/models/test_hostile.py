@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, collect
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import BadRequest, RateLimited, TooManyFiles
 from pcs_annotator.core.chat import LONGEST_ANSWER
 from pcs_annotator.models.failures import CallSite, parse_retry_after, unreachable

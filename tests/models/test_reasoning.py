@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker, Rewriter
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import THINKING_TOKENS, ChatModel, Reply, Usage
 from pcs_annotator.models.reasoning import has_thought, notice_thinking, with_room
 from pcs_annotator.models.resolve import resolve_model

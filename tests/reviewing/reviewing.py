@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, Shown
 

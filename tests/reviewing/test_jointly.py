@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
-from pcs_annotator.core.review import Draw, Queue, Verdict, fixed_order
+from pcs_annotator.core.events import Draw, Queue, Verdict, fixed_order
 from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown
 from pcs_annotator.runs.codebook import CodebookFolder

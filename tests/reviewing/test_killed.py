@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, TableError
-from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
+from pcs_annotator.core.events import Draw, Queue, Verdict, audit_order, fixed_order, frame_hash
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.reviewing.review_queues import unlike_gold_first
 from pcs_annotator.reviewing.run_rows import DECISIONS
 from pcs_annotator.reviewing.session import Review

@@ -15,8 +15,8 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.identity import text_hash
-from pcs_annotator.core.review import Verdict
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions

@@ -12,7 +12,7 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import ConfigError, LabelError, UnknownRow
-from pcs_annotator.core.review import Queue, Undo, Verdict
+from pcs_annotator.core.events import Queue, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review

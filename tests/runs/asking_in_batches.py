@@ -11,8 +11,8 @@ from typing import Any
 from pcs_annotator import CollectSettings, Item, Task, Votes
 from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, read_batches
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.votes import OPEN, Cell, Strategy

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pcs_annotator import Item
+from pcs_annotator.core.events import SEQUENCE, Draw, Event, Queue, Undo, Verdict, fixed_order, frame_hash
 from pcs_annotator.core.identity import text_hash
-from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict, fixed_order, frame_hash
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import append_events
 

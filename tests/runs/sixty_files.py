@@ -20,7 +20,7 @@ import pyarrow as pa
 import zstandard
 from pyarrow import parquet
 
-from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 Row = Mapping[str, str | None]
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator import PcsWarning, Weights
-from pcs_annotator.core.review import Reviewed, Verdict
+from pcs_annotator.core.events import Reviewed, Verdict
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.runs.columns import labelled_table, result_columns, result_schema
 from tests.builders import votes_of

@@ -33,7 +33,7 @@ from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Request
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.ngrams import NearestExamples, text_key
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promise.promise import Promise

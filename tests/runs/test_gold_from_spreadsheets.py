@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.gold_labels import FromPeople, read_labels
-from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 TEXTS = {"1": "Good value", "007": 'It\'s "late" - again...', "a b": "Größe 3", "-4": "=SUM(A1)"}
 ROWS = [

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.studies.estimating.gold import draw_gold
-from pcs_annotator.studies.finish import finish
+from pcs_annotator.studies.estimating.gold_plan import draw_gold
+from pcs_annotator.studies.finishing import finish
 from pcs_annotator.verbs.exchange import export_rows, import_answers
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.run import run

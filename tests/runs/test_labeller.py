@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.labeller import LabelledTexts, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.opened import Run

@@ -18,7 +18,7 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator import PcsWarning, RunResult
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import ConfigError, LabelError, ModelError, TableError
 from pcs_annotator.core.chat import Request
 from pcs_annotator.models.provider import providers

@@ -65,7 +65,7 @@ def test_the_command_logs_where_it_is_told_to(
     command = ["run", "texts.csv", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original"]
     assert main(["--log-level", "debug", *command]) == 0
     logged = capsys.readouterr().err
-    assert "DEBUG pcs_annotator.asking.engine.ask: scripted:hash: stop after" in logged
+    assert "DEBUG pcs_annotator.asking.engine.call: scripted:hash: stop after" in logged
     assert "INFO pcs_annotator.verbs.run: RunResult" in logged
     assert main([*command, "--json"]) == 0
     assert "pcs_annotator" not in capsys.readouterr().err

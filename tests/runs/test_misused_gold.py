@@ -17,8 +17,8 @@ from pcs_annotator.runs.learn import KnownRows, check_drift, learn
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.showing.findings import what_to_look_at
+from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import label
 from pcs_annotator.verbs.run import run

@@ -33,7 +33,7 @@ from pcs_annotator.runs import codebook
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook
-from pcs_annotator.studies.finish import Terms, finish
+from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import open_run
 from tests.made_once import made_once
 from tests.simulated import copy_run, few_resamples, read_csv, write_csv

@@ -8,7 +8,7 @@ import pytest
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.review import Draw, Event, Undo, Verdict
+from pcs_annotator.core.events import Draw, Event, Undo, Verdict
 from pcs_annotator.runs.review_state import append_events, read_review
 
 AT = "2026-11-16T08:00:00Z"

@@ -13,7 +13,7 @@ from pcs_annotator import PcsWarning, run
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.chunks import Columns, open_stream
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from tests.runs.sixty_files import CASES, GERMAN, PLAIN, RUSSIAN, Case, cells, table, workbook
 
 PLAN = ["--model", "scripted:hash", "--labels", "good,bad", "--relations", "original", "--json"]

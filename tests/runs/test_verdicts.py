@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator import Item, PcsWarning, RunResult
-from pcs_annotator.core.review import Draw, audit_order
+from pcs_annotator.core.events import Draw, audit_order
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.promise.audit import audit
 from pcs_annotator.judging.promise.certificate import Certificate

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Outcome
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.tables.label_studio import (
     HOTKEYS,
     Control,

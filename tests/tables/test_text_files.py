@@ -17,9 +17,9 @@ from pyarrow import parquet
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.find import as_arrow, open_parts
-from pcs_annotator.tables.formats import Dialect, Reading, SourceFile
+from pcs_annotator.tables.source_files import Dialect, Reading, SourceFile
 from pcs_annotator.tables.text_files import Encoding, find_encoding
 
 TEXTS = {
@@ -51,7 +51,7 @@ def test_a_sentence_tells_its_encoding(name: str, text: str) -> None:
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), block=st.integers(1, 7))
 def test_utf_8_is_never_taken_for_anything_else(text: str, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "USUAL_BLOCK", block)
+        patch.setattr(source_files, "USUAL_BLOCK", block)
         data = f"text\n{text}".encode()
         assert found(data) == Encoding()
 
@@ -87,7 +87,7 @@ def test_a_mark_and_a_name_may_say_the_same() -> None:
 def test_of_a_limited_file_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"text\n" + b"plain\n" * 200_000 + b"caf\xe9\n")
-    monkeypatch.setattr(formats, "BLOCK", 1_000)
+    monkeypatch.setattr(source_files, "BLOCK", 1_000)
     parts = open_parts(path, limit=10)
     with pytest.raises(TableError, match=r"t\.csv cannot be read .*--encoding"):
         list(parts.batches(parts.schema))
@@ -112,7 +112,7 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     path.write_bytes(as_csv([["text", "more"], *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "USUAL_BLOCK", block)
+        patch.setattr(source_files, "USUAL_BLOCK", block)
         table = as_arrow(path)
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
@@ -127,7 +127,7 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
     path = tmp_path_factory.mktemp("json") / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "USUAL_BLOCK", block)
+        patch.setattr(source_files, "USUAL_BLOCK", block)
         found = as_arrow(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     assert found.column_names == names
@@ -183,7 +183,7 @@ def test_values_of_json_become_texts_as_a_csv_file_would_hold_them(tmp_path: Pat
 def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(source_files, "USUAL_BLOCK", 100)
     rows = [["text"], *([f"row {number}"] for number in range(50)), ["long " * 200], ["the end"]]
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv(rows))
@@ -193,8 +193,8 @@ def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
 def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "USUAL_BLOCK", 100)
-    monkeypatch.setattr(formats, "BLOCK", 200)
+    monkeypatch.setattr(source_files, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(source_files, "BLOCK", 200)
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv([["text"], *([f"row {number}"] for number in range(50)), ["long " * 200]]))
     read = rows_before_the_error(path)
@@ -239,7 +239,7 @@ def test_json_without_rows_is_refused(tmp_path: Path, name: str, content: str) -
 
 
 def test_json_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MOST_BYTES_UNPACKED", 1_000)
+    monkeypatch.setattr(source_files, "MOST_BYTES_UNPACKED", 1_000)
     path = tmp_path / "t.json.gz"
     path.write_bytes(gzip.compress(json.dumps([{"text": "spam " * 400}]).encode()))
     with pytest.raises(TableError, match=r"t\.json\.gz is larger than"):

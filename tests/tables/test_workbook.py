@@ -20,9 +20,9 @@ from python_calamine import CalamineWorkbook
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.identity import same_text
-from pcs_annotator.tables import formats, workbook
+from pcs_annotator.tables import source_files, workbook
 from pcs_annotator.tables.find import as_arrow, open_parts
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.tables.workbook import WorkbookWriter, number_cells
 from pcs_annotator.tables.write import write_table
 
@@ -76,7 +76,7 @@ def test_a_workbook_without_rows_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "t.xlsx", [["text"], *[["spam " * 100]] * 500])
-    monkeypatch.setattr(formats, "MOST_BYTES_UNPACKED", 100_000)
+    monkeypatch.setattr(source_files, "MOST_BYTES_UNPACKED", 100_000)
     with pytest.raises(TableError, match=r"t\.xlsx is larger than"):
         as_arrow(path)
 
@@ -109,7 +109,7 @@ def test_texts_that_cells_share_and_relative_targets_are_read(tmp_path: Path) ->
 
 
 def test_a_large_sheet_comes_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "BATCH_ROWS", 40)
+    monkeypatch.setattr(source_files, "BATCH_ROWS", 40)
     monkeypatch.setattr(workbook, "_PIECE", 1_000)
     parts = open_parts(saved(tmp_path / "t.xlsx", [["id", "text"], *([number, "a"] for number in range(100))]))
     assert parts.rows == 100

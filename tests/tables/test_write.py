@@ -18,7 +18,7 @@ from python_calamine import CalamineWorkbook
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import parquet as parquet_files
 from pcs_annotator.tables.files import set_aside
-from pcs_annotator.tables.formats import STDIO, Dialect
+from pcs_annotator.tables.source_files import STDIO, Dialect
 from pcs_annotator.tables.write import PAGES, WRITTEN, OutputPolicy, TableStyle, write_table, writing_table
 
 TABLE = pa.table({"text": ['says "no",\nthen yes', None, "=1+1"], "number": [1.5, None, float("nan")]})

@@ -12,7 +12,7 @@ import pytest
 
 from pcs_annotator import PcsError
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
-from pcs_annotator.core.review import Draw, Undo, Verdict
+from pcs_annotator.core.events import Draw, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.review_state import append_events, read_review

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.task import label_code
 
 PREFIX = "gold_"

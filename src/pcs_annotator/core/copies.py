@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import Votes
 
 # Two texts may get the same graded answer to one question (10 of 393 did), but hardly to several.

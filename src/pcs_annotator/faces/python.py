@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, get_type_hints
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import in_notebook
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.faces.loaded_codebook import LoadedCodebook
@@ -24,8 +24,8 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing.pictures import picture
 from pcs_annotator.studies.compare.comparison import Comparison
+from pcs_annotator.studies.estimating.answering import estimate_any
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_any
 from pcs_annotator.tables.find import place_or_table
 from pcs_annotator.verbs import codebook as running_codebooks
 from pcs_annotator.verbs import evaluate as evaluating

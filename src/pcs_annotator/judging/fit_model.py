@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights

@@ -10,7 +10,7 @@ from pcs_annotator.base.errors import GoldError, UnknownNameError, warn_user
 from pcs_annotator.base.registry import Registry
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Floats
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import ABSTAINED, MAX_LISTED, NOT_ASKED, Votes, positions_of
 from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Interval, Weights

@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import LabelError
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.calibrate import slopes_of

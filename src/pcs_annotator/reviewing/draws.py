@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.arrays import Floats, Integers, Mask
-from pcs_annotator.core.review import SEQUENCE, Queue
+from pcs_annotator.core.events import SEQUENCE, Queue
 from pcs_annotator.judging.promise.draw import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.reviewing.review_queues import UNDRAWN, Queues
 

@@ -9,7 +9,7 @@ from typing import Self
 from pcs_annotator.asking.annotators.together import NO, YES
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
-from pcs_annotator.core.review import Queue, Verdict
+from pcs_annotator.core.events import Queue, Verdict
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.session import Review, named
 from pcs_annotator.reviewing.values import (

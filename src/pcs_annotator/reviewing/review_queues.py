@@ -15,10 +15,10 @@ from pcs_annotator.asking.ledger.lock import lock_or_refuse
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.events import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
-from pcs_annotator.core.review import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.judging.promise.draw import Drawn
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import QueueProgress, ReviewOptions

@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.asking.annotators.prompt import task_prompt
 from pcs_annotator.base.errors import PcsError, TableError, UnknownRow, warn_user
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Phrasing, Task

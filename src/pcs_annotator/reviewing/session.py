@@ -13,7 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict, reviewer_name
+from pcs_annotator.core.events import Queue, Reviewed, Undo, Verdict, reviewer_name
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.coefficients import Scale, cohens_kappa, krippendorffs_alpha

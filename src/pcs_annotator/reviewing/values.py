@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import setting
+from pcs_annotator.core.events import Draw, Queue, Reviewed
 from pcs_annotator.core.outcome import Decision, Outcome
-from pcs_annotator.core.review import Draw, Queue, Reviewed
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.runs.certificate_text import Standing

@@ -8,7 +8,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, TableError, warn_user
 from pcs_annotator.core import result_names
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.core.review import Reviewed
+from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.relations.language import language_of

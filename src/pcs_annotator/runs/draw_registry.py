@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from pcs_annotator.core.arrays import Mask
+from pcs_annotator.core.events import fixed_places
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
-from pcs_annotator.core.review import fixed_places
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.people import DrawnRow, read_drawn

@@ -13,7 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, cell_key, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, cell_key, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.batches.waves import ask_in_waves, check_batches
-from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import showing

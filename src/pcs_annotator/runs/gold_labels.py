@@ -15,7 +15,7 @@ from pcs_annotator.base.text import counted, listed, row_number
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.gold import as_known, refuse_contradictions
+from pcs_annotator.core.gold_codes import as_known, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash, text_key
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at_random, reached_at_random
@@ -24,8 +24,8 @@ from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels
-from pcs_annotator.tables.formats import AS_FOUND, Reading
 from pcs_annotator.tables.people import GivenGold, SampleKind, read_gold, write_gold
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
 FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so common may be a typo of it

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
@@ -23,7 +23,7 @@ from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, PcsError, UserError, warn_user
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
@@ -42,7 +42,7 @@ from pcs_annotator.runs.recent_texts import RecentTexts
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.tables.formats import STDIO
+from pcs_annotator.tables.source_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"

@@ -13,7 +13,7 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS

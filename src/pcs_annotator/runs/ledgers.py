@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.asking.engine.progress import bills_of
-from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password

@@ -21,7 +21,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import counted, listed
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promise.certificate import Certificate, fingerprint
 from pcs_annotator.judging.promise.promise import Promise

@@ -23,7 +23,7 @@ from pcs_annotator.runs.run_table import data_hash_of, is_large, joined
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import TableStream
-from pcs_annotator.tables.formats import STDIO, WORKBOOK, Dialect, ending_of
+from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, ending_of
 from pcs_annotator.tables.workbook import refuse_too_many_rows
 from pcs_annotator.tables.write import OutputPolicy, TableStyle
 

@@ -20,9 +20,9 @@ from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, wa
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
-from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model

@@ -19,8 +19,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.collect import in_blocks, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.asking.ledger.ledger import set_all
+from pcs_annotator.asking.ledger.sqlite import set_all
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item

@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, UnknownNameError, warn_user
 from pcs_annotator.core.arrays import CODE, Codes
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.relations.combine import find_relation
@@ -19,7 +19,7 @@ from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.find import as_arrow, table_name
-from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.vote_tables import read_vote_table
 
 

@@ -6,8 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
@@ -46,8 +46,8 @@ from pcs_annotator.runs.settings import (
 from pcs_annotator.runs.toml import config_from_dict, known_settings, read_config, variable_problem
 from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, Dataset
 from pcs_annotator.tables.files import expecting, read_json
-from pcs_annotator.tables.formats import Reading
 from pcs_annotator.tables.people import Codebook, read_codebook, read_examples
+from pcs_annotator.tables.source_files import Reading
 
 WITHOUT_REWRITER = ("case", "frame", "typo")  # the rules, which call no model
 GOLD = "gold"

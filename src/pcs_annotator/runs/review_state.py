@@ -19,9 +19,7 @@ import orjson
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Array, Codes, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.identity import text_hash
-from pcs_annotator.core.review import (
+from pcs_annotator.core.events import (
     SEQUENCE,
     Draw,
     Event,
@@ -33,6 +31,8 @@ from pcs_annotator.core.review import (
     fixed_order,
     frame_hash,
 )
+from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.chunks import Dataset

@@ -23,7 +23,7 @@ from pcs_annotator.tables import chunks
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import TableStream
 from pcs_annotator.tables.find import table_stem
-from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 if TYPE_CHECKING:
     from pcs_annotator.runs.opened import Run

@@ -13,7 +13,7 @@ from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount

@@ -11,8 +11,8 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, warn_user
 from pcs_annotator.base.text import listed, row_number
 from pcs_annotator.core.arrays import Array, Mask
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.identity import same_text
-from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config, review_state
 from pcs_annotator.runs.paths import SAMPLED, RunFolder

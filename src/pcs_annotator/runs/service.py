@@ -10,16 +10,16 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import DriftFound, LedgerError, PcsError
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.drift import Drift

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.evaluate.scored import one_thread

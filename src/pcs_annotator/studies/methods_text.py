@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from pcs_annotator.base.errors import LedgerError, warn_user
 from pcs_annotator.base.text import capital, counted, series
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.task import MANY_LABELS, Task
 from pcs_annotator.judging.evaluate.as_tables import shown
 from pcs_annotator.runs.certificate_text import promised

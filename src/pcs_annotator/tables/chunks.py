@@ -19,7 +19,7 @@ from pcs_annotator.core.task import Item, pair_text, whole_number
 from pcs_annotator.tables.arrow import columns_of, pa, refuse_repeated, text_column, texts_of
 from pcs_annotator.tables.fakenewsnet import is_fakenewsnet, read_fakenewsnet
 from pcs_annotator.tables.find import open_parts, place_or_table, source_name
-from pcs_annotator.tables.formats import AS_FOUND, PARQUET, Dialect, Reading, joined
+from pcs_annotator.tables.source_files import AS_FOUND, PARQUET, Dialect, Reading, joined
 
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")

@@ -16,7 +16,7 @@ from typing import Any
 from pcs_annotator.base.errors import ConfigError, MissingPackage, PcsError, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.formats import Reading, SourceFile, split_name
+from pcs_annotator.tables.source_files import Reading, SourceFile, split_name
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)

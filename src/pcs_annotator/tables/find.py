@@ -16,20 +16,20 @@ from typing import BinaryIO, NamedTuple
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.core.arrays import is_column
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa, texts_of
 from pcs_annotator.tables.files import find_remote, has_wildcards, hash_of, shown_address
-from pcs_annotator.tables.formats import AS_FOUND, Dialect, OpenedFile, Reading, SourceFile, ending_of
 from pcs_annotator.tables.parquet import open_parquet
+from pcs_annotator.tables.source_files import AS_FOUND, Dialect, OpenedFile, Reading, SourceFile, ending_of
 from pcs_annotator.tables.text_files import open_csv, open_json, open_json_lines
 from pcs_annotator.tables.workbook import open_workbook
 
 READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedFile]] = {
-    formats.CSV: open_csv,
-    formats.JSON: open_json,
-    formats.JSON_LINES: open_json_lines,
-    formats.PARQUET: open_parquet,
-    formats.WORKBOOK: open_workbook,
+    source_files.CSV: open_csv,
+    source_files.JSON: open_json,
+    source_files.JSON_LINES: open_json_lines,
+    source_files.PARQUET: open_parquet,
+    source_files.WORKBOOK: open_workbook,
 }
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
 
@@ -72,7 +72,7 @@ def read_file(path: Path, reading: Reading = AS_FOUND, wanted: Collection[str] |
     """Read a file, or those of the wanted columns that it has; every problem is an error that names the remedy."""
     parts = _opened(path.name, [local_file(path, reading=reading)], None)
     schema = pa.schema([field for field in parts.schema if wanted is None or field.name in wanted])
-    return formats.joined(parts.batches(schema), schema, path.name, packed=parts.packed)
+    return source_files.joined(parts.batches(schema), schema, path.name, packed=parts.packed)
 
 
 def place_or_table(data: object) -> Path | str | pa.Table:
@@ -102,12 +102,12 @@ def table_place(spec: os.PathLike[str] | str) -> Path | str:
 def table_stem(spec: Path | str) -> str:
     """Return the name of a table without its extension; for a pattern, that of the folder that it is about."""
     name = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
-    path = PurePath("stdin" if PurePath(name) == formats.STDIO else name)
+    path = PurePath("stdin" if PurePath(name) == source_files.STDIO else name)
     while has_wildcards(path.name):
         path = path.parent
-    if path.suffix.lower() in formats.COMPRESSIONS:
+    if path.suffix.lower() in source_files.COMPRESSIONS:
         path = path.with_suffix("")
-    return (path.stem if path.suffix.lower() in formats.ENDINGS else path.name) or "tables"
+    return (path.stem if path.suffix.lower() in source_files.ENDINGS else path.name) or "tables"
 
 
 def source_name(spec: Path | str) -> str:
@@ -143,7 +143,7 @@ def _opened(name: str, files: Sequence[SourceFile], limit: int | None) -> Parts:
             break
     if not schema.names:
         raise TableError(f"{name} has no rows")
-    formats.warn_of_guesses({name: part.note for name, part in opened.items()})
+    source_files.warn_of_guesses({name: part.note for name, part in opened.items()})
     parts = list(opened.values())
     counted = rows if all(part.rows is not None for part in parts) else None
     batches = [part.batches for part in parts]
@@ -158,7 +158,7 @@ def _opened(name: str, files: Sequence[SourceFile], limit: int | None) -> Parts:
 
 def _merged(schema: pa.Schema, first: str, more: pa.Schema, file: SourceFile) -> pa.Schema:
     """Return the schema of two parts; rows of JSON may lack keys, other parts must have the same columns."""
-    if file.format not in formats.TEXTS[1:] and {*schema.names} != {*more.names}:
+    if file.format not in source_files.TEXTS[1:] and {*schema.names} != {*more.names}:
         only = {first: {*schema.names} - {*more.names}, file.name: {*more.names} - {*schema.names}}
         lists = {part: ", ".join(map(repr, sorted(names))) for part, names in only.items() if names}
         differing = "; ".join(f"only {part} has {names}" for part, names in lists.items())
@@ -180,7 +180,7 @@ def _find(spec: Path | str, reading: Reading) -> Sequence[SourceFile]:
         files, folder = find_remote(str(spec), reading)
         tables = set(_tables_among([file.name.rpartition("/")[2] for file in files], spec)) if folder else None
         files = [file for file in files if tables is None or file.name.rpartition("/")[2] in tables]
-    elif Path(spec) == formats.STDIO:
+    elif Path(spec) == source_files.STDIO:
         files = [_spooled_stdin(reading)]
     elif os.path.isdir(path := Path(spec)):
         files = [
@@ -199,8 +199,8 @@ def _find(spec: Path | str, reading: Reading) -> Sequence[SourceFile]:
 def _refuse_settings(file: SourceFile) -> None:
     """Raise if a file is to be read with a setting that it cannot have."""
     for option, value, allowed, problem in (
-        ("--encoding", file.reading.encoding, formats.TEXTS, "is not a text file"),
-        ("--sheet", file.reading.sheet, (formats.WORKBOOK,), "has no sheets"),
+        ("--encoding", file.reading.encoding, source_files.TEXTS, "is not a text file"),
+        ("--sheet", file.reading.sheet, (source_files.WORKBOOK,), "has no sheets"),
     ):
         if value and file.format not in allowed:
             raise TableError(f"{file.name} {problem}: leave {option} out, or the setting of that name in pcs.toml")
@@ -246,10 +246,10 @@ def _spooled(stdin: BinaryIO) -> tuple[Path, str]:
     with os.fdopen(handle, "wb") as file:
         shutil.copyfileobj(stdin, file)
     with path.open("rb") as file:
-        kind = formats.kind_of(file.read(formats.HEAD))
-    if kind in formats.COMPRESSIONS:
-        with pa.CompressedInputStream(pa.OSFile(str(path)), formats.COMPRESSIONS[kind]) as stream:
-            kind = formats.kind_of(stream.read(formats.HEAD)) + kind
+        kind = source_files.kind_of(file.read(source_files.HEAD))
+    if kind in source_files.COMPRESSIONS:
+        with pa.CompressedInputStream(pa.OSFile(str(path)), source_files.COMPRESSIONS[kind]) as stream:
+            kind = source_files.kind_of(stream.read(source_files.HEAD)) + kind
     return path, kind
 
 
@@ -257,7 +257,7 @@ def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     """Return the names of tables; `_SUCCESS`, `.part.crc` and the like are what engines leave beside them."""
     # a workbook is a table of its own
     formats_of = {name: ending_of(name).format for name in names if not name.startswith((".", "_"))}
-    tables = sorted(name for name, format in formats_of.items() if format not in ("", formats.WORKBOOK))
+    tables = sorted(name for name, format in formats_of.items() if format not in ("", source_files.WORKBOOK))
     if not tables:
         raise TableError(
             f"{folder} is a folder without tables: name a file, or a pattern such as "

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.core.events import BLIND, Queue, reviewer_name
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
-from pcs_annotator.core.review import BLIND, Queue, reviewer_name
 
 T = TypeVar("T")
 MOST_BYTES = 1_000_000_000

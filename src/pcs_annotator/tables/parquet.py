@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa, parquet, refuse_repeated
-from pcs_annotator.tables.formats import OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import OpenedFile, SourceFile
 
 PAGE_BUFFER = 256 * 1024  # how many bytes of a column are read at a time
 GROUP_ROWS = 50_000
@@ -30,7 +30,7 @@ def _batches(file: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
         opened = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=file.remote, page_checksum_verification=True)
         about = opened.metadata
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        rows = max(1, min(formats.BATCH_ROWS, about.num_rows * formats.USUAL_BLOCK // max(size, 1)))
+        rows = max(1, min(source_files.BATCH_ROWS, about.num_rows * source_files.USUAL_BLOCK // max(size, 1)))
         for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
             for batch in opened.iter_batches(rows, [group], schema.names, use_threads=False):
                 table = pa.Table.from_batches([batch]).select(schema.names)

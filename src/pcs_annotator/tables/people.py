@@ -10,7 +10,7 @@ from pcs_annotator.base.text import row_number
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.chunks import Columns
 from pcs_annotator.tables.find import as_arrow
-from pcs_annotator.tables.formats import AS_FOUND, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.workbook import original_cell
 from pcs_annotator.tables.write import TableStyle, write_table
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import arrow_csv, json_cell, pa
-from pcs_annotator.tables.formats import Dialect, OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import Dialect, OpenedFile, SourceFile
 
 UTF8 = "utf-8"
 BOMS = (
@@ -55,9 +55,9 @@ def find_encoding(file: SourceFile, limit: int | None = None) -> Encoding:
 
     All of a file is looked at; of one at an address, or if `limit` rows are enough, the beginning.
     """
-    most = formats.BLOCK if file.remote or limit is not None else None
+    most = source_files.BLOCK if file.remote or limit is not None else None
     with file.stream() as stream:
-        head = stream.read(formats.HEAD)
+        head = stream.read(source_files.HEAD)
     marked = next((name for bom, name in BOMS if head.startswith(bom)), "")
     named = _named_encoding(file, marked)
     if marked or named:
@@ -114,7 +114,7 @@ def _misfit(file: SourceFile, name: str, most: int | None) -> _Misfit | None:
     decoder = codecs.getincrementaldecoder(name)()
     lines, left, pending = 1, most, False
     with file.stream() as stream:
-        while block := stream.read(formats.USUAL_BLOCK if left is None else min(formats.USUAL_BLOCK, left)):
+        while block := stream.read(source_files.USUAL_BLOCK if left is None else min(source_files.USUAL_BLOCK, left)):
             left = None if left is None else left - len(block)
             if name == UTF8 and not pending and block.isascii():
                 lines += block.count(b"\n")  # much faster
@@ -155,13 +155,13 @@ def open_csv(file: SourceFile, limit: int | None = None) -> OpenedFile:
         rows = 0
         with file.explained():
             try:
-                for table in _parsed(file, encoding, header, schema.names, formats.USUAL_BLOCK):
+                for table in _parsed(file, encoding, header, schema.names, source_files.USUAL_BLOCK):
                     yield table
                     rows += len(table)
             except pa.ArrowInvalid:  # perhaps because a row is longer than a block
-                yield from _parsed(file, encoding, header, schema.names, formats.BLOCK, skip=rows)
+                yield from _parsed(file, encoding, header, schema.names, source_files.BLOCK, skip=rows)
 
-    return OpenedFile(formats.text_schema(header.names, file.name), None, batches, header.dialect, encoding.note)
+    return OpenedFile(source_files.text_schema(header.names, file.name), None, batches, header.dialect, encoding.note)
 
 
 def _parsed(
@@ -203,7 +203,7 @@ def _header(file: SourceFile, encoding: Encoding) -> Header:
     with io.TextIOWrapper(encoding.stream(file), encoding="utf-8-sig", newline="") as lines:
         start = lines.read(SAMPLE)
         if not re.search(r"[\r\n]", start):
-            start += lines.readline(formats.BLOCK) + lines.read(SAMPLE)
+            start += lines.readline(source_files.BLOCK) + lines.read(SAMPLE)
         whole = not lines.read(1)
     sep = _SEP_LINE.match(start)
     begin = _EMPTY_LINES.match(start, sep.end() if sep else 0).end()  # type: ignore[union-attr]  # it matches all
@@ -287,20 +287,20 @@ def _open_rows(
     def batches(schema: pa.Schema) -> Iterator[pa.Table]:
         batch, size = list[Row](), 0
         for row, length in chain(rows_of(file, encoding), [({}, -1)]):
-            if batch and (length < 0 or len(batch) == formats.BATCH_ROWS or size > formats.USUAL_BLOCK):
+            if batch and (length < 0 or len(batch) == source_files.BATCH_ROWS or size > source_files.USUAL_BLOCK):
                 yield pa.table([[json_cell(row.get(key)) for row in batch] for key in schema.names], schema=schema)
                 batch, size = [], 0
             batch.append(row)
             size += length
 
-    return OpenedFile(formats.text_schema(list(names), file.name), count, batches, note=encoding.note)
+    return OpenedFile(source_files.text_schema(list(names), file.name), count, batches, note=encoding.note)
 
 
 def _json_lines(file: SourceFile, encoding: Encoding) -> Iterator[tuple[Row, int]]:
     """Yield every row with the length of its line."""
     number = 0
     with file.explained(), io.TextIOWrapper(encoding.stream(file), encoding="utf-8-sig") as lines:
-        for at, line in enumerate(iter(partial(lines.readline, formats.BLOCK), ""), 1):
+        for at, line in enumerate(iter(partial(lines.readline, source_files.BLOCK), ""), 1):
             if not line.isspace():
                 number += 1
                 row = _from_json(line, file, f"{file.name}, line {at}", check=at == 1)

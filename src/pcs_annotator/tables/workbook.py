@@ -17,9 +17,9 @@ from unicodedata import east_asian_width
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.formats import OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import OpenedFile, SourceFile
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
@@ -62,7 +62,7 @@ def open_workbook(file: SourceFile, limit: int | None = None) -> OpenedFile:
             sheet = _find_sheet(file, book, archive)
         columns = [sheet.columns[sheet.schema.get_field_index(name)] for name in schema.names]
         rows = iter(sheet.rows)
-        while batch := list(islice(rows, formats.BATCH_ROWS)):
+        while batch := list(islice(rows, source_files.BATCH_ROWS)):
             yield pa.table([[_shown(row[column]) for row in batch] for column in columns], schema=schema)
 
     several = sheets > 1 and not file.reading.sheet
@@ -80,8 +80,8 @@ def _opened(file: SourceFile) -> Iterator[tuple["CalamineWorkbook", zipfile.ZipF
         raise TableError(f"{file.name} is protected with a password: save a copy without one")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-        if sum(part.file_size for part in archive.infolist()) > formats.MOST_BYTES_UNPACKED:
-            raise formats.too_large(file.name)
+        if sum(part.file_size for part in archive.infolist()) > source_files.MOST_BYTES_UNPACKED:
+            raise source_files.too_large(file.name)
         if _SHARED_TEXTS in archive.namelist():
             _check_cells(file, archive, _SHARED_TEXTS)
         with CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
@@ -193,7 +193,7 @@ def _table(sheet: "CalamineSheet", where: str) -> _Sheet:
             )
     columns = [column for column in range(len(header)) if any(row[column] != "" for row in filled)]
     names = [_shown(header[column]) or f"column_{first + column + 1}" for column in columns]
-    return _Sheet(sheet.name, formats.text_schema(names, where), columns, rows)
+    return _Sheet(sheet.name, source_files.text_schema(names, where), columns, rows)
 
 
 def _shown(cell: Cell) -> str | None:

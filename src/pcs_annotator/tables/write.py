@@ -12,11 +12,11 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Protocol
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.tables import formats
+from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import atomic_path, check_ending, set_aside, write_page
-from pcs_annotator.tables.formats import STDIO, WORKBOOK, Dialect, ending_of, split_name
 from pcs_annotator.tables.parquet import ParquetWriter
+from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, ending_of, split_name
 from pcs_annotator.tables.workbook import WorkbookWriter, safe_cell
 
 PAGES = (".html", ".htm")
@@ -26,7 +26,7 @@ WRITTEN = (
     ".parquet",
     ".pq",
     WORKBOOK,
-    *(f"{text}{packed}" for text in _TEXTS for packed in formats.COMPRESSIONS),
+    *(f"{text}{packed}" for text in _TEXTS for packed in source_files.COMPRESSIONS),
 )
 """Extensions of the tables that we write."""
 
@@ -133,12 +133,12 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
-    if ending.format == formats.PARQUET:
+    if ending.format == source_files.PARQUET:
         return ParquetWriter(file)
     if ending.format == WORKBOOK:
         return WorkbookWriter(file, name)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
-    if ending.format == formats.JSON_LINES:
+    if ending.format == source_files.JSON_LINES:
         return _JsonLinesWriter(packed)
     dialect = replace(style.dialect, delimiter="\t") if ending.suffix == ".tsv" else style.dialect
     return _CsvWriter(packed, replace(style, dialect=dialect))

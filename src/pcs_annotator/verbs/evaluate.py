@@ -10,7 +10,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate.agreement import Resampling
@@ -48,7 +48,7 @@ from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
 from pcs_annotator.tables.files import write_json, write_page
-from pcs_annotator.tables.formats import AS_FOUND, ENDINGS, Reading
+from pcs_annotator.tables.source_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__

@@ -11,9 +11,9 @@ import numpy as np
 
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.arrays import Integers
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.events import BLIND, SEQUENCE, Queue, Verdict
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.identity import text_hash
-from pcs_annotator.core.review import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.task import label_code
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.review_queues import Queues, lock_review

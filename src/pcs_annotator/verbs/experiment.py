@@ -15,7 +15,7 @@ from pcs_annotator.judging.evaluate.methods import all_baselines
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting, one_thread
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.showing import pictures
-from pcs_annotator.studies.paper.questions import EXPERIMENTS
+from pcs_annotator.studies.paper.research_questions import EXPERIMENTS
 from pcs_annotator.studies.paper.study import Replication, Settings
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.find import table_stem

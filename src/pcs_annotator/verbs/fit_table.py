@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
-from pcs_annotator.core.gold import refuse_contradictions
+from pcs_annotator.core.gold_codes import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.votes import Unknown
@@ -21,7 +21,7 @@ from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json, set_aside, write_json
 from pcs_annotator.tables.find import as_arrow, table_name
-from pcs_annotator.tables.formats import AS_FOUND
+from pcs_annotator.tables.source_files import AS_FOUND
 from pcs_annotator.tables.vote_tables import VoteTable, read_vote_table
 from pcs_annotator.tables.write import OutputPolicy, TableStyle
 

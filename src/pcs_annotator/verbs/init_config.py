@@ -14,7 +14,7 @@ from pcs_annotator.runs.settings import Config, sections
 from pcs_annotator.runs.toml import CONFIG_NAME
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import read_source
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.tables.write import OutputPolicy
 
 # What each key means is written above it.

@@ -31,7 +31,7 @@ from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.files import check_ending, has_wildcards
 from pcs_annotator.tables.find import table_stem
-from pcs_annotator.tables.formats import STDIO
+from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.tables.write import WRITTEN
 
 _LOG = logging.getLogger(__name__)

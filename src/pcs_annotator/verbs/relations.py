@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
-from pcs_annotator.asking.engine.ask import Rewriter
+from pcs_annotator.asking.engine.call import Rewriter
 from pcs_annotator.asking.engine.job import QuestionForm
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import open_ledger

@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import PromptStyle
-from pcs_annotator.asking.ledger.ledger import call_key
+from pcs_annotator.asking.ledger.sqlite import call_key
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.phrases import all_phrases

@@ -14,8 +14,8 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, PromptedRelation, Re
 from pcs_annotator.asking.batches import batches
 from pcs_annotator.asking.batches.batches import write_batches
 from pcs_annotator.asking.engine import batch
-from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.base.errors import AccessDenied, ConfigError, Interrupted, ModelError, ServerTrouble, TableError
 from pcs_annotator.models.batch_apis import BatchApi
 from tests.runs.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts

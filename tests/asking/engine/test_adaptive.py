@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, Item, PromptedRelation, Relation, Task, Votes
-from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker, Patience
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import AccessDenied, ConfigError, ServerTrouble
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage

@@ -22,8 +22,8 @@ from pcs_annotator.asking.engine.budget import (
 )
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.admin import LedgerEntry
-from pcs_annotator.asking.ledger.ledger import Ledger, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger, entry_of
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress

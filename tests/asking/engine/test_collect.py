@@ -26,13 +26,13 @@ from pcs_annotator import (
     Votes,
     collect,
 )
-from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.call import Asker, Patience
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.pace import NEVER_FOUND_AFTER
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import (
     AccessDenied,
     BadRequest,

@@ -14,7 +14,7 @@ import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, Votes, collect
 from pcs_annotator.asking.annotators import grading
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import Answers, Message, Reply, Request, TokenPosition
 from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.models.scripted import ScriptedModel
@@ -299,7 +299,7 @@ def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(tmp_path:
 
 
 def test_the_key_of_a_hard_question_is_that_of_earlier_versions() -> None:
-    from pcs_annotator.asking.ledger.ledger import call_key
+    from pcs_annotator.asking.ledger.sqlite import call_key
     from pcs_annotator.core.chat import Constraint
 
     request = Request(

@@ -14,8 +14,8 @@ import pytest
 from pcs_annotator import CollectSettings, Item, Task, collect
 from pcs_annotator.asking.engine.budget import LOOK_EVERY, Budget, BudgetTracker, Cost, LedgerSpending
 from pcs_annotator.asking.ledger.admin import LedgerEntry
-from pcs_annotator.asking.ledger.ledger import Ledger, entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger, open_server_ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger, entry_of
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import BudgetReached, LedgerError, MissingPackage
 from pcs_annotator.core.chat import Reply, Usage

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.ledger.ledger import entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.asking.ledger.sqlite import entry_of
 from pcs_annotator.core.chat import Reply
 
 pytestmark = pytest.mark.system
@@ -19,7 +19,7 @@ if sys.platform == "win32":
 KEYS = [letter * 16 for letter in (b"a", b"b", b"c")]
 OTHER = """
 import asyncio, sys
-from pcs_annotator.asking.ledger.ledger import entry_of
+from pcs_annotator.asking.ledger.sqlite import entry_of
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import Reply
 

@@ -128,7 +128,7 @@ def test_compressed_data_that_is_read_at_once_has_a_limit(
     bomb(Path("data.csv.gz"))
     parquet.write_table(pa.table({"text": [f"{row} {row}" for row in range(100_000)]}), "data.parquet")
     for limit in (1_000, 1_000_000):  # noticed in the header, and in the rows
-        monkeypatch.setattr("pcs_annotator.tables.formats.MOST_BYTES_UNPACKED", limit)
+        monkeypatch.setattr("pcs_annotator.tables.source_files.MOST_BYTES_UNPACKED", limit)
         for name in ("data.csv.gz", "data.parquet"):
             assert f"{name} is larger than" in ends(["init", name, "--replace"], capsys, (2,))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import resolve_config
 from tests.stub.behaviour import Behaviour

@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces import web
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review

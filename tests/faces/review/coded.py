@@ -9,7 +9,7 @@ from unittest import mock
 
 from pcs_annotator import run_codebook
 from pcs_annotator.core.chat import ChatModel, Request
-from pcs_annotator.faces.review.app import Pages
+from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.reviewing.jointly import CodebookReview

@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TypeVar
 
-from pcs_annotator.core.review import Undo, Verdict
-from pcs_annotator.faces.review.app import Pages
+from pcs_annotator.core.events import Undo, Verdict
 from pcs_annotator.faces.review.layout import keys_of
+from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.review_state import read_review

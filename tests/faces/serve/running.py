@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 
 from pcs_annotator.faces.serve import Limits
-from pcs_annotator.faces.serve.app import OPEN_PATHS, App
+from pcs_annotator.faces.serve.service_app import OPEN_PATHS, App
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Saving

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pcs_annotator.asking.engine.budget import LedgerSpending
-from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.runs import service as pipeline_serve
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest

@@ -12,7 +12,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from pcs_annotator.faces.serve import Limits
-from pcs_annotator.faces.serve.app import App
+from pcs_annotator.faces.serve.service_app import App
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labeller import LoadOptions

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 import pcs_annotator as pcs
 from pcs_annotator.faces.serve import Limits, bodies, openapi
-from pcs_annotator.faces.serve.app import App
 from pcs_annotator.faces.serve.mcp import tools_of
+from pcs_annotator.faces.serve.service_app import App
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.service import Service

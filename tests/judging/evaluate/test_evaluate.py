@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import ABSTAINED, Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.baseline import LogProb

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.judging.evaluate.harness import Contender, compare_pair
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions
 from tests.builders import simulated_votes

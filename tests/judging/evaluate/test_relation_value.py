@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import OnCells

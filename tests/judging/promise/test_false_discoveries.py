@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator import ABSTAINED, Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.model import Model

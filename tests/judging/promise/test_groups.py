@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import NO_GROUP
 from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.fit_model import FitResult, Learning, fit_model, labelled_rows

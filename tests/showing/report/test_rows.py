@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import Decision
-from pcs_annotator.core.review import Reviewed, Verdict
+from pcs_annotator.core.events import Reviewed, Verdict
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render

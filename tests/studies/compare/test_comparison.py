@@ -15,7 +15,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.studies.compare.comparison import Comparison, SideCost, compare_sides
-from pcs_annotator.studies.compare.page import about_cost, promise_of, verdict
+from pcs_annotator.studies.compare.comparison_page import about_cost, promise_of, verdict
 from pcs_annotator.studies.compare.sides import RunPart
 from pcs_annotator.tables.vote_files import read_note, write_votes
 from tests.studies.compare.runs import LABELS, ROWS, Runs, make, texts

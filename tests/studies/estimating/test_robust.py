@@ -6,8 +6,8 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating import robust as module
+from pcs_annotator.studies.estimating.answering import answer, estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import answer, estimate_run
 from pcs_annotator.studies.estimating.robust import (
     Robust,
     Specification,

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 
 from pcs_annotator.estimating.sampling import Sample, allocate
+from pcs_annotator.studies.estimating.answering import shares
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import shares
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
 
 pytestmark = pytest.mark.system

@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator import PcsError, estimate
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.studies.estimating.page import answer_shown, page
+from pcs_annotator.studies.estimating.estimates_page import answer_shown, page
 from tests.simulated import write_csv
 
 ROWS, GOLD = 1500, 240

@@ -19,7 +19,7 @@ from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import p_value_text
-from pcs_annotator.studies.paper.questions import EXPERIMENTS, NOT_RECORDED
+from pcs_annotator.studies.paper.research_questions import EXPERIMENTS, NOT_RECORDED
 from pcs_annotator.studies.paper.study import Replication, Settings, compared
 from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes

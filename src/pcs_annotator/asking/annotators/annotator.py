@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitations.elicitation import Elicitation, Messages, Stated, elicitation_of
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import (

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import BatchKind, Chunk, Collector, batch_prices
 from pcs_annotator.asking.engine.budget import Cost
-from pcs_annotator.asking.ledger.ledger import entry_of
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.ledger.lock import Say
+from pcs_annotator.asking.ledger.sqlite import entry_of
 from pcs_annotator.base import errors
 from pcs_annotator.core.chat import ChatModel, Reply
 from pcs_annotator.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pcs_annotator.asking.batches.batches import Batches, BatchSettings
-from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import Chunk, Collector
+from pcs_annotator.asking.engine.call import Asker
 from pcs_annotator.asking.engine.collect import in_blocks, run_job
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job, models_of

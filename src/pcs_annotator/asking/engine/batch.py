@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pcs_annotator.asking.engine.ask import Asker, Call
 from pcs_annotator.asking.engine.budget import Cost
+from pcs_annotator.asking.engine.call import Asker, Call
 from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import Unanswerable
 from pcs_annotator.core.chat import ChatModel, Constraint, Request

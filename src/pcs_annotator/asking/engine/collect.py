@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ask import Asker, Deferred
 from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.call import Asker, Deferred
 from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.base.concurrency import gather_all

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
+from pcs_annotator.asking.engine.call import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Job, QuestionForm
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
-from pcs_annotator.asking.ledger.ledger import CallKey, call_key
+from pcs_annotator.asking.ledger.sqlite import CallKey, call_key
 from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import gather_all
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades

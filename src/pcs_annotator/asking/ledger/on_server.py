@@ -25,9 +25,9 @@ from psycopg import Cursor
 
 from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, LedgerEntry, LedgerSums, PaidInRun, Row, add_own
-from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.asking.ledger.postgres import LedgerRequests, settle
+from pcs_annotator.asking.ledger.sqlite import COLUMNS, Ledger, reply_of
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password

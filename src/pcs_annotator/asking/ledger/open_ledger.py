@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Union
 
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.base.errors import MissingPackage
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 

@@ -13,7 +13,7 @@ from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
 from pcs_annotator.asking.ledger.admin import OF_ROWS, PAID, READ, SPENT_COLUMNS, LedgerEntry, Row
-from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND, set_all
+from pcs_annotator.asking.ledger.sqlite import COLUMNS, FOUND, set_all
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password

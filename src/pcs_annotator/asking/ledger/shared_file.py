@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pcs_annotator.asking.ledger.admin import LedgerEntry
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import Reply
 
 POLL_SECONDS = 0.1  # pause between looks for the replies that other processes are getting

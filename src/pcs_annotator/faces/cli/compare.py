@@ -9,9 +9,9 @@ import click
 from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.studies.compare import page
+from pcs_annotator.studies.compare import comparison_page as page
 from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
-from pcs_annotator.studies.compare.page import verdict
+from pcs_annotator.studies.compare.comparison_page import verdict
 from pcs_annotator.tables.write import PAGES, OutputPolicy
 from pcs_annotator.verbs import evaluate
 

@@ -13,11 +13,12 @@ from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
-from pcs_annotator.studies.estimating import page, robust
+from pcs_annotator.studies.estimating import estimates_page as page
+from pcs_annotator.studies.estimating import robust
+from pcs_annotator.studies.estimating.answering import data_name, estimate_any
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
-from pcs_annotator.studies.estimating.estimate import data_name, estimate_any
-from pcs_annotator.studies.estimating.page import write_estimates
+from pcs_annotator.studies.estimating.estimates_page import write_estimates
 from pcs_annotator.tables.write import PAGES, OutputPolicy
 
 
@@ -66,7 +67,10 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     asked = ["pcs", "estimate", source, *_asked(asked_for), *(["--robust"] if out else ["-o", "estimates.html"])]
     options.show(
         lambda: {**estimated.to_dict(), "sentences": page.sentences(estimated), "warnings": notes},
-        lambda: [*page.answer_shown(estimated), _answer([estimated], notes, _end(out, [] if table and out else asked))],
+        lambda: [
+            *page.answer_shown(estimated),
+            _answer([estimated], notes, _end(out, [] if table and out else asked)),
+        ],
         details=lambda: page.tables(estimated),
     )
 
@@ -88,7 +92,10 @@ def _estimate_variables(
     end = [("files", str(file)) for file in files]
     options.show(
         lambda: {**{f"{each.kind}s": each.to_dict() for each in estimates}, "warnings": notes},
-        lambda: [*(block for each in estimates for block in page.answer_shown(each)), _answer(estimates, notes, end)],
+        lambda: [
+            *(block for each in estimates for block in page.answer_shown(each)),
+            _answer(estimates, notes, end),
+        ],
         details=lambda: [table for each in estimates for table in page.tables(each)],
     )
 

@@ -16,7 +16,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import SHOWN, number, percent, signed
 from pcs_annotator.showing.report.page import INTERVAL
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import evaluate
 

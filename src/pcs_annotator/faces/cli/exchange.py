@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.faces.cli import options
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import exchange

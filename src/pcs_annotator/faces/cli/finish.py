@@ -11,7 +11,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import percent
-from pcs_annotator.studies import finish as finishing
+from pcs_annotator.studies import finishing
 from pcs_annotator.tables.write import OutputPolicy
 
 

@@ -9,7 +9,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
 from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.verbs import fit_table
 
 

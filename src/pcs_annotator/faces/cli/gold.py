@@ -12,7 +12,7 @@ from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import label_name, percent
-from pcs_annotator.studies.estimating import gold
+from pcs_annotator.studies.estimating import gold_plan
 
 
 @click.command("gold")
@@ -20,12 +20,12 @@ from pcs_annotator.studies.estimating import gold
 @click.option("--n", "rows", type=click.IntRange(1), metavar="N", help="Draw N texts and write them to to_label.csv.")
 @click.option(
     "--draw",
-    type=click.Choice(gold.DRAWINGS),
+    type=click.Choice(gold_plan.DRAWINGS),
     default="simple",
     show_default=True,
     help="All rows alike; equally many per machine label or group; or doubtful rows more often.",
 )
-@options.options_in(gold.GoldGoal)
+@options.options_in(gold_plan.GoldGoal)
 @options.JSON
 def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish: Any) -> None:
     """Show how many gold rows the run in FOLDER needs, before anybody labels them; with --n, draw them.
@@ -33,13 +33,13 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
     The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
     """
     if rows is not None:
-        written, file = gold.draw_gold(folder, rows, draw, by or "")
+        written, file = gold_plan.draw_gold(folder, rows, draw, by or "")
         counted_too = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
         wrote = f"wrote {written} rows to {file}: fill in the column gold, then pcs fit {folder} --gold {file}"
         lines = [*([counted_too] if written < rows else []), *([wrote] if written else [])]
         options.tell({"rows": written, "drawn": rows, "file": str(file)}, *lines)
         return
-    plan = gold.plan_gold(folder, options.take(gold.GoldGoal, {"by": by, **wish}))
+    plan = gold_plan.plan_gold(folder, options.take(gold_plan.GoldGoal, {"by": by, **wish}))
     following = _next_draw(folder, plan)
     options.show(
         lambda: asdict(plan),
@@ -47,7 +47,7 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
     )
 
 
-def _next_draw(folder: Path, plan: gold.GoldPlan) -> list[str]:
+def _next_draw(folder: Path, plan: gold_plan.GoldPlan) -> list[str]:
     """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
     ways = [each.get("simple") or each.get("gold only") for each in plan.needed.values()]
     count = min(100, plan.left, min((n - plan.gold_rows for n in ways if n and n > plan.gold_rows), default=0))
@@ -56,7 +56,7 @@ def _next_draw(folder: Path, plan: gold.GoldPlan) -> list[str]:
     return ["pcs", "gold", str(folder), "--n", str(count)]
 
 
-def gold_plan_shown(plan: gold.GoldPlan) -> ResultTable:
+def gold_plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
     """Return how many gold rows each goal needs."""
     ways = [*dict.fromkeys(way for ways in plan.needed.values() for way in ways)]
     has = counted(plan.gold_rows, "row has", "rows have")

@@ -19,7 +19,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import texts_cut
 from pcs_annotator.showing.formats import percent
 from pcs_annotator.showing.report.sections.summary import promise
-from pcs_annotator.tables.formats import STDIO
+from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import label
 
 

@@ -15,7 +15,7 @@ from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.showing.diff import clipped
-from pcs_annotator.tables.formats import Reading
+from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.verbs import evaluate, relations
 
 

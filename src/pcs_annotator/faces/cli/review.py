@@ -35,7 +35,7 @@ LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth 
 def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **choices: Any) -> None:
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
-    from pcs_annotator.faces.review.app import Pages
+    from pcs_annotator.faces.review.review_app import Pages
     from pcs_annotator.faces.web.server import listen, serve
 
     how, name, book = options.take(ReviewOptions, choices), folder.resolve().name, CodebookFolder.find(folder)

@@ -26,7 +26,7 @@ from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
 from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
 from pcs_annotator.showing.report.sections.questions import reasons
-from pcs_annotator.tables.formats import STDIO
+from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import codebook
 from pcs_annotator.verbs.label import Labelled
 

@@ -47,7 +47,7 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **choic
     what is in progress and stops.
     """
     need_web("pcs serve")
-    from pcs_annotator.faces.serve.app import serve_run
+    from pcs_annotator.faces.serve.service_app import serve_run
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.service import Service
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, unquote
 from starlette.requests import Request
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.core.review import Queue, reviewer_name
+from pcs_annotator.core.events import Queue, reviewer_name
 from pcs_annotator.reviewing.values import Given
 
 T = TypeVar("T", bound=str)

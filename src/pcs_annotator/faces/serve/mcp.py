@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from pcs_annotator.base.errors import PcsError
 from pcs_annotator.faces.serve import Limits
-from pcs_annotator.faces.serve.app import App, opened_app
+from pcs_annotator.faces.serve.service_app import App, opened_app
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.service import Service

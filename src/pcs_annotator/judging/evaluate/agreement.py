@@ -18,7 +18,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.evaluate.scored import Measured, measure
 from pcs_annotator.judging.metrics import coefficients as agreement

@@ -9,7 +9,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError, UndefinedMetric, UnknownNameError, UserError
 from pcs_annotator.core.arrays import CODE, Codes
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows

@@ -15,7 +15,7 @@ import numpy as np
 from pcs_annotator.base.errors import GoldError, UndefinedMetric
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate.methods import Entrant
 from pcs_annotator.judging.fit_weights import in_canonical_order

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.arrays import CODE, Codes, Integers
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes

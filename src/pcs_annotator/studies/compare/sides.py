@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning, TableError
 from pcs_annotator.base.text import listed
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.judging.evaluate.scored import one_thread

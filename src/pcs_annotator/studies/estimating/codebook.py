@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.runs.codebook import YES, CodebookFolder
+from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, adjusted
-from pcs_annotator.studies.estimating.estimate import estimate_run
 
 
 def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[Estimated]:

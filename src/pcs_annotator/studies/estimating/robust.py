@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
@@ -19,10 +19,10 @@ from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag
 from pcs_annotator.showing.svg_plot import dot, segment, short, words
 from pcs_annotator.showing.to_html import document, header
+from pcs_annotator.studies.estimating.answering import answer
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
-from pcs_annotator.studies.estimating.estimate import answer
+from pcs_annotator.studies.estimating.estimates_page import LINES_SHOWN, STYLES_OF_ESTIMATES
 from pcs_annotator.studies.estimating.evidence import evidence_of
-from pcs_annotator.studies.estimating.page import LINES_SHOWN, STYLES_OF_ESTIMATES
 
 OPTIMISERS = ("uniform", "lr")
 MOST_CHOICES = 200

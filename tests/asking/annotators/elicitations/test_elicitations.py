@@ -7,8 +7,8 @@ import math
 import pytest
 
 from pcs_annotator import Task
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.stated import Linguistic, OneStepTopK, TwoStepTopK
+from pcs_annotator.asking.annotators.elicitations.elicitation import Elicitation, Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitations.guesses import Linguistic, OneStepTopK, TwoStepTopK
 from pcs_annotator.asking.annotators.prompt import MARKER
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.elicitations import PHRASES, elicitations

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Task
-from pcs_annotator.asking.annotators.elicitations.base import Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.stated import (
+from pcs_annotator.asking.annotators.elicitations.elicitation import Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitations.guesses import (
     read_guesses,
     read_phrase,
     read_probabilities,

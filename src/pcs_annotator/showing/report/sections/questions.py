@@ -8,7 +8,7 @@ import numpy as np
 from pcs_annotator.base.errors import UserError
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.core.weights import Share, Weights

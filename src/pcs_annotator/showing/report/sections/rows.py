@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.text import counted
+from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
 from pcs_annotator.showing import blocks as b

@@ -8,10 +8,17 @@ from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.estimating.sampling import Foretold
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run
-from pcs_annotator.studies.estimating.gold import Drawing, GoldGoal, assumed_pilot, draw_gold, plan_gold, rows_for_goals
-from pcs_annotator.studies.finish import finish
+from pcs_annotator.studies.estimating.gold_plan import (
+    Drawing,
+    GoldGoal,
+    assumed_pilot,
+    draw_gold,
+    plan_gold,
+    rows_for_goals,
+)
+from pcs_annotator.studies.finishing import finish
 from pcs_annotator.verbs.fit import fit_run
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth

@@ -1,6 +1,6 @@
 """What verdicts say about rows."""
 
-from pcs_annotator.core.review import (
+from pcs_annotator.core.events import (
     Queue,
     Reviewed,
     Verdict,

@@ -8,13 +8,13 @@ from click.testing import CliRunner
 
 import pcs_annotator
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.faces.cli.main import pcs
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.studies.estimating.gold import GoldGoal, plan_gold
-from pcs_annotator.studies.finish import Terms, finish
+from pcs_annotator.studies.estimating.gold_plan import GoldGoal, plan_gold
+from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import fit_run
 from tests.runs.test_kinds import STEPS, one_step_off, texts
 from tests.simulated import (

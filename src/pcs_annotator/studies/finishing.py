@@ -11,9 +11,9 @@ import numpy as np
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash
-from pcs_annotator.core.review import Verdict
 from pcs_annotator.judging.promise.promise import next_level
 from pcs_annotator.judging.promise.whole_table import small_enough
 from pcs_annotator.runs.draw_registry import label_copies

@@ -9,7 +9,7 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator.studies.compare.comparison import Comparison
-from pcs_annotator.studies.compare.page import MOST_EXAMPLES, render, verdict
+from pcs_annotator.studies.compare.comparison_page import MOST_EXAMPLES, render, verdict
 from pcs_annotator.tables.write import STRICT
 from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.showing.report.reading import Page, listed, section

@@ -9,7 +9,7 @@ from scipy.special import bdtr, bdtrc
 
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, as_known
+from pcs_annotator.core.gold_codes import UNLABELLED, as_known
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.confusion import calibrated, levels
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
@@ -22,7 +22,7 @@ from pcs_annotator.studies.estimating.groups import groups_of
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import name_in_memory
 from pcs_annotator.tables.find import open_parts, place_or_table, source_name
-from pcs_annotator.tables.formats import joined
+from pcs_annotator.tables.source_files import joined
 
 LEAST_PER_COEFFICIENT = 10
 MOST_LABELS = 200

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.ledger.ledger import SCHEMA, Ledger, call_key, entry_of
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.sqlite import SCHEMA, Ledger, call_key, entry_of
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Usage
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -207,7 +207,7 @@ def test_a_damaged_file_is_reported_and_not_touched(tmp_path: Path) -> None:
 
 
 def test_a_locked_ledger_is_reported_and_works_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.asking.ledger.ledger.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("pcs_annotator.asking.ledger.sqlite.BUSY_SECONDS", 0.05)
     with Ledger(tmp_path / "ledger.db") as ledger:
         other = sqlite3.connect(tmp_path / "ledger.db")
         other.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating.answers import Estimated, Line
-from pcs_annotator.studies.estimating.page import page
+from pcs_annotator.studies.estimating.estimates_page import page
 from pcs_annotator.studies.estimating.robust import Robust, Specification, robust_page
 from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.showing.report.reading import Page, section

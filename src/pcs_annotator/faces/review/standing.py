@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
-from pcs_annotator.core.review import Queue
+from pcs_annotator.core.events import Queue
 from pcs_annotator.faces.review.forms import QUEUES, TO_CHOOSE
 from pcs_annotator.faces.review.item import readable
 from pcs_annotator.faces.review.layout import chip, link

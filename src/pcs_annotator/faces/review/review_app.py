@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.review import Verdict
+from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces.review.codebook import form_view, save_form
 from pcs_annotator.faces.review.forms import (
     QUEUE,
@@ -32,7 +32,7 @@ from pcs_annotator.faces.review.forms import (
 )
 from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
-from pcs_annotator.faces.review.progress import end_view, people_view, progress_view, queue_menu
+from pcs_annotator.faces.review.standing import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.reviewing.jointly import CodebookReview
 from pcs_annotator.reviewing.session import Review

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.base import (
+from pcs_annotator.asking.annotators.elicitations.elicitation import (
     Elicitation,
     Messages,
     Stated,

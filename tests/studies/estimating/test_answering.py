@@ -13,10 +13,10 @@ from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.estimating.sampling import Sample
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.studies.estimating.answering import estimate_run, shares
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
-from pcs_annotator.studies.estimating.estimate import estimate_run, shares
+from pcs_annotator.studies.estimating.estimates_page import sentences, tables, write_estimates
 from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of
-from pcs_annotator.studies.estimating.page import sentences, tables, write_estimates
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 

@@ -10,7 +10,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.heldout import Judged
@@ -20,7 +20,7 @@ from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder, read_whole
 from pcs_annotator.runs.sharing import Goal, TableGold, expected_labels, judged_rows, share_table
-from pcs_annotator.studies.estimating.estimate import label_values
+from pcs_annotator.studies.estimating.answering import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
 from pcs_annotator.tables.people import DrawnRow, read_drawn
 

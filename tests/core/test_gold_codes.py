@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pcs_annotator import UserError, Votes
 from pcs_annotator.base.errors import GoldError, InputError, LabelError, UnknownNameError
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash
 from tests.builders import votes_of
 

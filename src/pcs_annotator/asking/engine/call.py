@@ -14,8 +14,8 @@ from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cos
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, CallsPerSecond, Pace
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, PriceOf
-from pcs_annotator.asking.ledger.ledger import call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
+from pcs_annotator.asking.ledger.sqlite import call_key, entry_of
 from pcs_annotator.base import errors
 from pcs_annotator.base.concurrency import deadline
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
