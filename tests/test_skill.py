@@ -48,7 +48,7 @@ def test_every_command_runs(
             out = capsys.readouterr().out
             if "--json" in words:
                 answers[words[0]] = json.loads(out)
-    assert {"calls", "usd", "ways"} <= answers["plan"].keys()
+    assert {"calls", "usd", "models"} <= answers["plan"].keys()
     for command in ("run", "fit"):
         assert {"decisions", "certificate", "cross_validation", "look_at", "unanswered"} <= answers[command].keys()
         assert {"why_not", "audit", "rows_needed"} <= answers[command]["certificate"].keys()
