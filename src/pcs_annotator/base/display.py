@@ -114,7 +114,7 @@ WIDEST_LINE, WIDEST_CELL = 100, 28
 
 
 class Frame:
-    """A result with rows; who inherits from it says what it is about, and which columns it has."""
+    """Base class of results with rows; subclasses define what they are about and their columns."""
 
     __slots__ = ()
 

@@ -19,7 +19,6 @@ HOPE = MARGIN / 2
 TIE = 1e-12
 # exp() of this is still a number.
 MAX_LOG_ODDS = 500.0
-CHECKED_EVERY = 20
 # A few patterns of votes make up most items, and every item starts with none.
 MOST_KNOWN = 1 << 15
 

@@ -123,7 +123,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         drawn = labelled if random_sample is None else random_sample
         drawn = drawn & labelled if drawn.dtype == np.bool_ else drawn
         # a row without a label is never accepted, so it says nothing about accepted ones
-        times = np.where(model.unlabelled(shown), 0, drawn).astype(np.intp)
+        times = np.where(shown.silent, 0, drawn).astype(np.intp)
         tested = times[positions_of(rows.ids, votes.ids, "item")] > 0
         trial = trial and trial._replace(near=how.promise.near, at_random=tested)
         others = np.repeat(np.flatnonzero(~labelled), 1 if copies is None else copies[~labelled])
@@ -198,7 +198,7 @@ def _table(  # what is known about the rows, one argument each
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
     if promise.tested or judged.confidence is None or not len(others):
         return None
-    sure, unknown = np.where(model.unlabelled(votes), -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
+    sure, unknown = np.where(votes.silent, -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
     if promise.by:
         return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
     return Judged(sure, np.array(positions_of(votes.labels, names, "label"))[judged.best], unknown).take(others)

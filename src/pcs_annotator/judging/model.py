@@ -94,7 +94,7 @@ class Model:
         plausible = None if self.shape.ordered else self.plausible(votes, judged)
         decided, given, more = self.decisions(votes, judged), self.given(votes, judged), self.details(votes, judged)
         sure, confidence = judged.probabilities, judged.confidence
-        for row, (name, silent) in enumerate(zip(votes.ids, self.unlabelled(votes).tolist(), strict=True)):
+        for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
             yield Outcome(
                 id=name,
                 label=None if silent else given[row],
@@ -152,12 +152,8 @@ class Model:
             first = np.array([of_group[one] for one in names], dtype=object)[groups].tolist()
         if not any(first):
             return why
-        said = zip(first, why, self.unlabelled(votes).tolist(), strict=True)
+        said = zip(first, why, votes.silent.tolist(), strict=True)
         return [one if silent or not before else f"{before}: {one}" for before, one, silent in said]
-
-    def unlabelled(self, votes: Votes) -> Mask:
-        """Return which rows have no label: those without a vote."""
-        return votes.silent
 
     def judged(self, votes: Votes) -> Predictions:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
@@ -179,7 +175,7 @@ class Model:
         for above in range(1, deepest):
             at, (names, codes) = deepest - above, self.shape.at(deepest - above, votes.labels)
             sure = self.shape.confidence(found.deciding, found.best, votes.labels, near=False, level=at)
-            more = certificate.accepts(sure, codes[found.best], names, above) & ~accepted & ~self.unlabelled(votes)
+            more = certificate.accepts(sure, codes[found.best], names, above) & ~accepted & ~votes.silent
             level, confidence = np.where(more, at, level), np.where(more, sure, confidence)
             accepted = accepted | more
         return found._replace(level=level, confidence_above=confidence, accepted=accepted)
@@ -218,7 +214,7 @@ class Model:
         if self.certificate.promise.near:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
         names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
-        return self.certificate.accepts(sure, codes, names) & ~self.unlabelled(votes) & ~self.differing(votes)
+        return self.certificate.accepts(sure, codes, names) & ~votes.silent & ~self.differing(votes)
 
     def decisions(self, votes: Votes, judged: Predictions) -> list[Decision | None]:
         """Return the decision about every row that has votes; None where no decisions were requested."""

@@ -54,7 +54,7 @@ class Judgement:
         votes, fitted = run.votes, run.folder.model.exists()
         uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True, shape=run.shape)
         model = run.model_in_force(with_gold=False) if fitted else uniform
-        judged, silent = model.judged(votes), model.unlabelled(votes)  # words alone may tell a label
+        judged, silent = model.judged(votes), votes.silent
         label = np.where(silent, UNLABELLED, judged.best).astype(CODE)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
         decision = np.array([DECISIONS.index(name or "none") for name in model.decisions(votes, judged)], dtype=CODE)

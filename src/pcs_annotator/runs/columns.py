@@ -36,7 +36,7 @@ def labelled_table(
 
 def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
     """Return name → values of the columns of results, with the values that `Model.judge` has."""
-    silent, labels, sure = model.unlabelled(votes), votes.labels, judged.probabilities
+    silent, labels, sure = votes.silent, votes.labels, judged.probabilities
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
     confidence = np.full(len(votes), np.nan) if judged.confidence is None else judged.confidence
     columns = {

@@ -262,7 +262,7 @@ class Labeller:
         if by := self.fitted.model.by:
             groups = groups or [given_or_detected(by, item.text) for item in items]
             votes = replace(votes, groups=groups)
-        silent = self.fitted.model.unlabelled(votes)
+        silent = votes.silent
         why = [reason if no else None for no, reason in zip(silent, reasons, strict=True)]
         return LabelledTexts(*self._judged([item.text for item in items], votes), why)
 

@@ -114,5 +114,5 @@ def expected_labels(
     fitted = model.judged(votes).probabilities
     if trial is None or fitted is None:
         return None
-    labels = np.where(model.unlabelled(votes), UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
+    labels = np.where(votes.silent, UNLABELLED, shape.choose(fitted, votes.labels)).astype(CODE)
     return Expected(fitted, held_out_rows(fitted, votes, trial, same_texts(texts)), labels)

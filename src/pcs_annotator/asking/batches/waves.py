@@ -24,7 +24,6 @@ from pcs_annotator.models.batch_apis import FILE_BATCHES, HOURS, batch_api
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50  # the rest is asked live if it is at most this share of all requests, or this many
 BLOCK = 20_000
-SECONDS_PER_CALL = 1.0  # what a call is assumed to take live; a rate limit may allow fewer calls than that
 USUAL_WAVES, LATE_SHARE = 4, 0.2  # after so many waves, a larger share is asked live: another day would save little
 
 

@@ -72,9 +72,8 @@ class AdaptiveItem:
         needed = self._strategy.needed(self._cells, self._said)
         batch = list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
         if not batch:
-            spared = int((self._cells == OPEN).sum())
             self._item_asker.finish(self.row)
-            self._item_asker.tally.spared += spared
+            self._item_asker.tally.spared += int((self._cells == OPEN).sum())
             return False
         try:
             await self._ask(batch)
