@@ -20,13 +20,13 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.development_data import DATA, Dataset, load
 from pcs_annotator import PcsWarning, Votes, score
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.fit_weights import fit_coded
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.metrics.figures import auroc, ece, noise_floor
 from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES
 from pcs_annotator.judging.score import softmax
+from pcs_annotator.judging.solver import one_thread
 
 SETS = ("sentiment", "tweets", "gossipcop")
 LARGE, SMALL, TINY = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"

@@ -4,14 +4,22 @@ With inputs $x_f$, `[row, label]` each, $P(y_i=k)\propto\exp(c_{ik}+\sum_f\theta
 log-concave, so Newton's method with step halving ends at its only maximum.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.score import log_softmax
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 NEWTON_STEPS = 50
 ENOUGH = 1e-12  # a smaller decrease of the loss is none
@@ -136,3 +144,18 @@ def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
 
     root = np.linalg.cholesky(ridged)
     return np.asarray(nnls(root.T, np.linalg.solve(root, linear))[0])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1):
+        yield
+
+
+@cache
+def _libraries(_scipy_is_loaded: bool) -> ThreadpoolController:
+    """Return the libraries of linear algebra, which take longer to find than most fits; SciPy brings another one."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -18,8 +18,13 @@ from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import Method, OnCells
-from pcs_annotator.judging.evaluate.scored import FIGURES, EvaluationOptions, hard_scores
-from pcs_annotator.judging.evaluate.side_by_side import HARD_AND_GRADED, NO_CONFIDENCE_AUROC
+from pcs_annotator.judging.evaluate.scored import (
+    FIGURES,
+    HARD_AND_GRADED,
+    NO_CONFIDENCE_AUROC,
+    EvaluationOptions,
+    hard_scores,
+)
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics import figures as metrics

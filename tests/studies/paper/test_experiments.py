@@ -13,8 +13,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
 from pcs_annotator.judging.evaluate.methods import Method
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, hard_scores
-from pcs_annotator.judging.evaluate.side_by_side import NO_CONFIDENCE_AUROC, adjusted, cell_of
+from pcs_annotator.judging.evaluate.scored import NO_CONFIDENCE_AUROC, EvaluationOptions, adjusted, cell_of, hard_scores
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence

@@ -13,11 +13,11 @@ from pcs_annotator.base.text import listed
 from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.outcome import Outcomes
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.learn import KnownRows, Learned, counted_once, learn_if_possible, learning_of
 from pcs_annotator.runs.run_result import RunResult
 
