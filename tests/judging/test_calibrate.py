@@ -25,7 +25,8 @@ from pcs_annotator.judging.calibrate import (
     shrinkage,
     tempered,
 )
-from pcs_annotator.judging.metrics.figures import ece, log_loss
+from pcs_annotator.judging.metrics.figures import log_loss
+from tests.judging.metrics.alone import ece
 
 LABELS = ("a", "b", "c")
 METHODS = get_args(CalibrationMethod)

@@ -200,7 +200,7 @@ def test_the_model_file_has_the_settings_of_learning() -> None:
     written = model_file(learn(votes, gold, QUICK), QUICK, votes.labels)
     assert written["learn"]["max_error"] == 0.05
     assert written["labels"] == list(votes.labels)
-    assert written["certificate"]["n_gold"] == 40
+    assert written["certificate"]["gold_rows"] == 40
 
 
 def test_the_model_is_the_one_that_a_run_learns() -> None:

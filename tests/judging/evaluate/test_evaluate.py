@@ -33,6 +33,7 @@ from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded
 
 QUICK = EvaluationOptions(repeats=2, resamples=60)
@@ -163,7 +164,7 @@ def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
     )
     fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
     labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
-    assert learned["accuracy"].value == pytest.approx(metrics.accuracy(labels, gold))
+    assert learned["accuracy"].value == pytest.approx(accuracy(labels, gold))
     assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
     answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
     assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)
