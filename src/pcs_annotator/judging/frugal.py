@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import CODE, Codes, Floats
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.copies import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
@@ -137,18 +137,13 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 
 
-def _said(votes: Votes, strategy: Strategy) -> Floats | None:
-    """Return what texts say before anything is asked, `[item, label]`; None if the strategy does not read them."""
-    if votes.read is not None or votes.texts is None:
-        return votes.read
-    said = [strategy.text_prior(text) for text in votes.texts]
-    return np.array(said) if said and said[0] is not None else None
-
-
 def simulate(votes: Votes, strategy: Strategy) -> Votes:
     """Return the votes that a strategy would have collected; a cell without a recorded answer cannot be asked."""
     shape = votes.codes.shape[1:]
-    said = _said(votes, strategy)
+    said = votes.read
+    if said is None and votes.texts:
+        priors = [strategy.text_prior(text) for text in votes.texts]
+        said = None if priors[0] is None else np.array(priors)
     patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
     if said is None:  # texts that say the same are rare, but many have the same votes
         patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)

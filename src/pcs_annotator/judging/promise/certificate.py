@@ -17,7 +17,7 @@ from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.forecast import RowsNeeded, rows_needed
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, accepted, rows_in, thresholds_at
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, accepted, find_thresholds, rows_in
 
 DIGITS = 16
 
@@ -181,7 +181,7 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     level = given if tested else 0.0
     found, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
     for one, names in ((judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
+        found.append(find_thresholds(one.take(left), names, promise, given / (1 + len(upper)), table))
         accepts = accepted(one.confidence, one.best, names, found[-1])
         failed += _failed(one.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
         left = left & ~accepts
