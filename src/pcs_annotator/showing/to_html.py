@@ -13,7 +13,7 @@ from typing import Any
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.showing import blocks, markup
-from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
+from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Shaded, Spot, Style, Styled, Words
 from pcs_annotator.showing.diff import marked
 from pcs_annotator.showing.formats import DASH, count, interval, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
@@ -54,21 +54,19 @@ def stack(parts: Sequence[tuple[float, str]]) -> Markup:
     return _drawing(*drawn)
 
 
-def drawing(cell: Level | Spot) -> Markup:
+def drawing(spot: Spot) -> Markup:
     """Return the drawing of a table's cell."""
-    if isinstance(cell, Level):
-        parts = [_block(1, "track"), _block(cell.value / cell.top, "bar soft")]
-        reference: float | None = cell.reference
-        low, width, margin, kind = 0.0, cell.top, 3.0, "point"
+    width = spot.high - spot.low or 1.0
+    value, *others = ((number - spot.low) / width for number in (spot.value, *(spot.interval or ())))
+    if level := spot.kind == "level":
+        parts = [_block(1, "track"), _block(value, "bar soft")]
     else:
         parts = [tag("line", class_="axis", x1="0", x2=_at(1), y1=MIDDLE, y2=MIDDLE)]
-        reference, low, width, margin, kind = cell.mark, cell.low, cell.high - cell.low or 1.0, 2.0, cell.kind
-    if reference is not None:
-        parts.append(_upright((reference - low) / width, "reference", 0))
-    if cell.interval is not None:
-        ends = [_at((end - low) / width) for end in cell.interval]
-        parts.append(tag("line", class_="whisker", x1=ends[0], x2=ends[1], y1=MIDDLE, y2=MIDDLE))
-    return _drawing(*parts, _upright((cell.value - low) / width, kind, margin))
+    if spot.mark is not None:
+        parts.append(_upright((spot.mark - spot.low) / width, "reference", 0))
+    if others:
+        parts.append(tag("line", class_="whisker", x1=_at(others[0]), x2=_at(others[1]), y1=MIDDLE, y2=MIDDLE))
+    return _drawing(*parts, _upright(value, "point" if level else spot.kind, 3 if level else 2))
 
 
 def _drawing(*parts: Markup) -> Markup:
@@ -181,7 +179,7 @@ def _content(cell: Cell, digits: int) -> Child:
             return number(cell, digits)
         case Figure():
             return joined(number(cell.value, digits), " ", tag("small", interval(cell.interval, digits)))
-        case Level() | Spot():
+        case Spot():
             return drawing(cell)
     return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 
@@ -200,7 +198,7 @@ _AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
         "ul", *(tag("li", inline(entry)) for entry in block.items), class_=block.kind or None
     ),
     blocks.KeyValues: _pairs,
-    blocks.KeyFigures: lambda block: tag("div", *map(_tile, block.figures), class_="tiles"),
+    blocks.KeyFigure: _tile,
     blocks.Stamp: lambda block: tag("span", block.words, class_=f"stamp {block.kind}"),
     blocks.Shares: _shares,
     blocks.Table: _table,

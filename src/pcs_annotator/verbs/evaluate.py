@@ -8,6 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
@@ -63,16 +64,24 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateRequest:
-    """What to evaluate."""
+    """What to evaluate.
+
+    Attributes:
+        optimiser: How PCS learns; the other methods are tested against it. Of a run, as --folds and --seed: its own.
+        methods: Methods, the first tested against the others; default: all.
+        rewritten: Relation rewritten by a model, at one call per text; not needed for run folders.
+        order: Labels from the lowest to the highest, for weighted κ and ordinal α.
+        out: Folder for the tables as Markdown, CSV and LaTeX.
+    """
 
     source: Path  # a table of votes with gold, or a run folder
-    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
-    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
-    reading: Reading = AS_FOUND  # how to read the table
-    optimiser: str = "auto"  # the first method, which is tested against all others
-    methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
-    order: Sequence[str] = ()  # labels from the lowest to the highest; empty for none, or for that of a run folder
-    out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
+    optimiser: str = setting("auto", "--optimiser NAME")
+    methods: Sequence[str] = setting((), "--methods A,B")
+    rewritten: Sequence[str] = setting((), "--rewritten RELATION")
+    order: Sequence[str] = setting((), "--order A,B")
+    out: Path | None = setting(None, "-o --out FOLDER")
+    splitting: Splitting = field(default_factory=Splitting)
+    reading: Reading = AS_FOUND
     policy: OutputPolicy = field(default_factory=OutputPolicy)  # whether files in the way are kept aside
 
 

@@ -1,6 +1,6 @@
 """`pcs fit` on a table of votes: writes the model and the labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.gold_codes import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import check_labels
@@ -28,13 +29,20 @@ from pcs_annotator.tables.write import OutputPolicy, TableStyle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitFiles:
-    """What to read and where to write."""
+    """What to read and where to write.
+
+    Attributes:
+        labels: The labels; default: those in the votes.
+        unknown: What to do with a vote that is not one of the labels.
+        labels_out: Write a label for every row here (.xlsx, .csv, .parquet, …).
+        model: Write the fitted model here; default: model.json.
+    """
 
     table: Path  # votes and gold, wide or long
-    model: Path  # output file for the model
-    labels_out: Path | None = None  # output file with a label for every row; None to write none
-    labels: Iterable[str] | None = None  # the label set; None for the labels in the table
-    unknown: Unknown = "error"  # what to do with votes for other labels
+    labels: Sequence[str] = setting((), "--labels A,B")
+    unknown: Unknown = setting("error", "--unknown")
+    labels_out: Path | None = setting(None, "-o --out FILE")
+    model: Path = setting(Path("model.json"), "--model-out FILE")
     people: FromPeople = field(default_factory=FromPeople)  # more gold labels, by id, or how to read the table
     replace: bool = False  # whether to keep a file in the way of `labels_out` under a dated name
     spreadsheet_safe: bool = False  # whether labels are written so that a spreadsheet runs no cell as a formula
@@ -69,7 +77,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     policy = OutputPolicy(replace=files.replace, style=TableStyle(spreadsheet_safe=files.spreadsheet_safe))
     other_model = _check_outputs(files, policy)
     arrow = as_arrow(files.table, files.people.reading if files.people.gold is None else AS_FOUND)
-    labels = None if files.labels is None else check_labels(files.labels)
+    labels = check_labels(files.labels) if files.labels else None
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
     texts = texts_of(arrow, table.votes)
     gold = _with_gold(table, texts, files.people, files.table.name)

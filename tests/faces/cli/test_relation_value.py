@@ -80,7 +80,7 @@ def test_json_has_the_same_figures_as_python(capsys: pytest.CaptureFixture[str])
     assert named["rare"]["covered"] == 5
     assert (found["n"], found["optimiser"], found["graded"], found["absent"]) == (200, "naive-bayes", False, [])
     with pytest.raises(ConfigError, match="there is no setting 'fold'"):
-        relation_values(votes, gold, fold=2)  # type: ignore[call-arg]
+        relation_values(votes, gold, fold=2)
 
 
 def test_log_probabilities_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:

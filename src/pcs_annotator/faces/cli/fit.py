@@ -1,6 +1,5 @@
 """`pcs fit`: learn from recorded votes, show how good the weights are and what can be promised, label every row."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +14,21 @@ from pcs_annotator.verbs import fit_table
 
 @click.command("fit", cls=options.ManyOptions)
 @click.argument("source", metavar="TABLE", type=options.PATH)
-@click.option(
-    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
-)
+@options.options_for("optimiser")
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
 @options.options_for("max_error", "certainty", "promise", "per_label", "by", "calibration", "sets", "text")
-@options.labels_options("The labels, separated by commas; default: those in the votes.")
-@click.option(
-    "--unknown",
-    default="error",
-    show_default=True,
-    type=click.Choice(["error", "abstain"]),
-    help="What to do with a vote that is not one of the labels.",
-)
+@options.options_in(fit_table.FitFiles)
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
 @options.reading_options
-@options.options_for("gold_wins", "to_label", "spreadsheet_safe")
+@options.options_for("gold_wins", "to_label", "spreadsheet_safe", "replace", "seed")
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when half as many gold rows again came; a model that promises more stays in use.",
 )
-@click.option(
-    "-o", "--out", "labels_out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …)."
-)
-@options.options_for("replace")
 @options.MOVED_LEDGER
-@click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
-@options.options_for("seed")
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
@@ -52,7 +36,7 @@ from pcs_annotator.verbs import fit_table
     help="Bootstrap resamples for each interval; default: 200.",
 )
 @options.printing
-def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
+def command(*, source: Path, spare_looks: bool, ledger: str, **choices: Any) -> int:
     """Learn the weight of each model and relation from recorded votes, and what can be promised.
 
     TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
@@ -63,13 +47,13 @@ def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: 
 
     --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
+    of_tables = choices["labels_out"] or choices["model"] or choices["labels"]
     choices["reading"] = options.take(Reading, choices)
     people = options.take(FromPeople, choices)
-    choices |= {"people": people, "labels": choices["labels"] or None, "table": source}
-    files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), choices)
+    files = options.take(fit_table.FitFiles, choices := {**choices, "people": people, "table": source})
     changes = {name: value for name, value in choices.items() if value is not None}
     if source.is_dir():
-        if files.labels_out or model_out or files.labels:
+        if of_tables:
             options_of_tables = "-o, --model-out and --labels"
             raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         # these import the code that asks; a table of votes does not need it

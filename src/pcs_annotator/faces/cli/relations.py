@@ -9,7 +9,6 @@ import click
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
@@ -58,7 +57,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 )
 @click.option("--hard", is_flag=True, help="Use labels only, as if no model gave log-probabilities.")
 @options.options_in(evaluate.Splitting)
-@REWRITTEN
+@options.options_in(evaluate.EvaluateRequest, "rewritten")
 @options.reading_options
 @options.DETAILS
 @options.JSON

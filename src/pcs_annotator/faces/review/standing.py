@@ -48,7 +48,7 @@ def _pace(progress: Progress) -> Markup | None:
 
 def _news(fit: FitNews) -> Markup:
     """Return whether there is a promise, as a button that opens the whole story."""
-    stamp = html(b.stamp(fit.standing))
+    stamp = html(b.STAMPS[fit.standing])
     more = [sentence(f"{capital(fit.promise)}.") if fit.promise else None]
     if fit.rows_to_go and not fit.changed:
         more.append(sentence("About ", tag("b", _span(fit.rows_to_go)), " more random rows to go."))
