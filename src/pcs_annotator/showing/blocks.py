@@ -204,7 +204,7 @@ def note(*words: str | Styled) -> Paragraph:
 
 def joined(*words: Words) -> Words:
     """Return words one after the other."""
-    return tuple(part for some in words for part in (some if type(some) is tuple else [some]))
+    return tuple(part for some in words for part in ([some] if isinstance(some, str | Styled) else some))
 
 
 def strong(words: str, *, own: bool = False) -> Styled:

@@ -14,6 +14,7 @@ import pytest
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
+from tests.command_line import Pcs
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "votes.csv"
@@ -58,9 +59,8 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
     assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
 
 
-def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_json_is_one_object_with_everything_the_screen_shows(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *QUICK)
     assert shown["rows"] == 90
     assert shown["gold_rows"] == 60
     assert set(shown["weights"]["by_annotator"]) == {"large", "small", "cheerful"}
@@ -87,9 +87,8 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     assert models[0] == models[1]
 
 
-def test_auto_lists_its_candidates(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_auto_lists_its_candidates(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *AUTO)
     assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
     assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
 
@@ -100,13 +99,10 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
-def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, pcs: Pcs) -> None:
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
     (tmp_path / "votes.csv").write_text(text)
-    assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 1
-    assert "1 row has no label" in capsys.readouterr().out
+    assert "1 row has no label" in pcs.out("fit", "votes.csv", "--out", "labels.csv", *QUICK, code=1)
     last = rows_of(tmp_path / "labels.csv")[-1]
     assert (last["pcs_label"], last["pcs_decision"]) == ("", "review")
     assert last["pcs_reason"]
@@ -158,16 +154,14 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(
     assert not Path("model.json").exists()
 
 
-def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "nowhere.csv"]) == 2
-    assert "no file nowhere.csv" in capsys.readouterr().err
+def test_a_missing_file_is_named(pcs: Pcs) -> None:
+    assert "no file nowhere.csv" in pcs.refused("fit", "nowhere.csv")
 
 
-def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_rows_and_one_row_are_answered_without_nan(pcs: Pcs) -> None:
     for rows in ("1,yes,yes\n2,no,no\n", "1,yes,yes\n"):
         Path("votes.csv").write_text("id,gold,a|x\n" + rows)
-        assert main(["fit", "votes.csv", "--json", "--out", "labels.csv", "--resamples", "20", "--replace"]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        shown = pcs.json("fit", "votes.csv", "--out", "labels.csv", "--resamples", "20", "--replace")
         assert shown["cross_validation"] == []
         assert shown["no_cross_validation"]
         assert "nan" not in Path("labels.csv").read_text()
@@ -192,16 +186,15 @@ def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: P
     assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / "labels.csv")] == [("a", "fake"), ("b", "real")]
 
 
-def test_rows_that_repeat_a_text_count_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
     rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
     Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["gold_rows"] == 20
     assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
 
 
-def test_outputs_overwrite_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_overwrite_nothing(tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     fit = ["fit", "votes.csv", *QUICK, "--out", "labels.csv", "-q"]
     Path("votes.csv").write_text(VOTES)
     assert [main(fit), main(["fit", "votes.csv", *QUICK, "-q"]), main(fit)] == [0, 0, 2]
@@ -211,8 +204,7 @@ def test_outputs_overwrite_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [path.read_text() for path in tmp_path.glob("labels-20*.csv")] == ["mine"]
     for inputs in (["--out", "votes.csv"], ["--model-out", "votes.json", "--out", "gold.csv", "--gold", "gold.csv"]):
         Path("gold.csv").write_text("id,gold\n1,yes\n")
-        assert main(["fit", "votes.csv", *QUICK, *inputs]) == 2
-        assert "is read here, and would be overwritten" in capsys.readouterr().err
+        assert "is read here, and would be overwritten" in pcs.refused("fit", "votes.csv", *QUICK, *inputs)
     assert Path("votes.csv").read_text() == VOTES
 
 
@@ -243,23 +235,21 @@ def test_the_model_of_another_table_is_kept_under_a_dated_name(
     ],
 )
 def test_outputs_that_would_be_something_else_are_refused(
-    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], complaint: str, tmp_path: Path, pcs: Pcs
 ) -> None:
     Path("votes.csv").write_text(VOTES)
     Path("folder").mkdir()
     with Ledger(Path("ledger.db")):
         pass
     before = sorted(tmp_path.iterdir())
-    assert main(arguments) == 2
-    assert re.search(complaint, " ".join(capsys.readouterr().err.split()))
+    assert re.search(complaint, pcs.refused(*arguments))
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("ledger.db-")] == before
 
 
-def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(pcs: Pcs) -> None:
     rows = [f"{row},{'6.0' if row % 2 else '3.0'},{6 if row % 2 else 3}" for row in range(20)]
     Path("votes.csv").write_text("id,gold,a|x\n" + "\n".join([*rows, "20,,6"]) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["labels"] == ["3", "6"]
 
 
