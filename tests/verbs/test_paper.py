@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shutil
 from pathlib import Path
@@ -272,18 +271,6 @@ def test_without_enough_gold_there_is_no_table_and_the_message_says_why(tmp_path
     with pytest.raises(GoldError, match="no figures of labels against gold: no gold labels, so all votes count"):
         paper_of(open_run(folder))
     assert "Not known yet. No gold labels" in section(render(open_run(folder)), "quality")
-
-
-def test_a_folder_of_an_earlier_version_still_opens_and_says_how_to_get_the_figures(made: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(made, tmp_path / "run")
-    old = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-    kept = {name: value for name, value in old.items() if name not in ("against_gold", "among_coders")}
-    (folder / "evaluation.json").write_text(json.dumps(kept), encoding="utf-8")
-    result = open_run(folder)
-    assert result.learned.against_gold is None
-    with pytest.raises(GoldError, match="pcs fit makes them again"):
-        paper_of(result)
-    assert "pcs fit FOLDER adds them" in section(render(result), "quality")
 
 
 def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, pcs: Pcs) -> None:

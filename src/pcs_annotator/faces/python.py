@@ -19,6 +19,7 @@ from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs import settings as kinds
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -238,9 +239,8 @@ def load_run(
     path = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
     if book := CodebookFolder.find(path):
         return LoadedCodebook(book, options)  # type: ignore[return-value]  # most folders have one variable
-    loaded = LoadedRun(path, options)
-    loaded.check()
-    return loaded
+    Run.open(path)  # raises if this is not a run folder
+    return LoadedRun(path, options)
 
 
 @_taking(settings_in(evaluating.Splitting))

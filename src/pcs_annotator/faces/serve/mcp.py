@@ -43,7 +43,12 @@ def tools_of(app: App, service: Service) -> FastMCP:
     @server.tool()
     async def status() -> dict[str, Any]:
         """Say whether texts get labels now, which labels there are, what was spent, and how many wait for people."""
-        return {**app.state(), "labels": service.names, "kept_for_people": service.waiting, "figures": app.watch.figures()}
+        return {
+            **app.state(),
+            "labels": service.names,
+            "kept_for_people": service.waiting,
+            "figures": app.watch.figures(),
+        }
 
     @server.tool()
     async def review_queue(rows: Annotated[int, Field(ge=1, le=50)] = 10) -> dict[str, Any]:
