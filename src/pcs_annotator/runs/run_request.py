@@ -83,17 +83,20 @@ class RunRequest(CommandSettings):
         settings = resolve_config.collect_settings_of(config, self.environment, self.own)
         return replace(settings, follow=self.follow, budget=settings.budget.after(*self.paid.spent))
 
-    def support(self, config: Config, items: Sequence[Item]) -> Support:
-        """Return what tells which questions the models can answer about some texts."""
-        return Support(
+    def panel(self, config: Config, items: Sequence[Item]) -> DefaultPanel:
+        """Return the questions that an earlier run in this folder asked, or that the models can answer about texts."""
+        if (recorded := self._recorded_panel(config)) is not None:
+            return recorded
+        support = Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
             settings=self.how_to_ask(config),
             texts=[item.text for item in items],
         )
+        return support.panel()
 
-    def recorded_panel(self, config: Config) -> DefaultPanel | None:
+    def _recorded_panel(self, config: Config) -> DefaultPanel | None:
         """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
         before = None if self.fresh else earlier_run(RunFolder(self.folder))
         if before is None:

@@ -152,12 +152,10 @@ def check_folder(out: Path) -> None:
 
 
 def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy | None) -> list[Path]:
-    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named; return the files.
-
-    Without a policy, the folder is our own, and its files are written anew.
-    """
-    ways = [] if out is None else [(out, table, ending) for table in tables for ending in WRITERS]
-    pages = {folder / f"{table.name}{ending}": WRITERS[ending](table) for folder, table, ending in ways}
+    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named; without a policy, it is written anew."""
+    if out is None:
+        return []
+    pages = {out / f"{table.name}{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
     if policy is not None:
         for path in pages:
             policy.check(path, tuple(WRITERS))
@@ -167,11 +165,10 @@ def write_results(tables: Iterable[ResultTable], out: Path | None, policy: Outpu
 
 
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
-    """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
+    """Return the coders of a run, and the test whether its model may replace them, for all rows and for parts of them.
 
-    Then the same test for rows with each machine label, and for groups; and how many rows two coders must label for an
-    interval of κ or α of so much on both sides.
-    Its labels of gold rows come from fits that did not see them.
+    Last, how many rows two coders must label for an interval of κ or α of so much on both sides. The labels of gold
+    rows come from fits that did not see them.
     """
     recorded = Run.open(path)
     votes = recorded.votes
@@ -198,10 +195,7 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
-    """Return accuracy, confidence and acceptance for the groups of a column of a run; no model is called.
-
-    Its promise may be made for other groups, or for all rows together.
-    """
+    """Return accuracy, confidence and acceptance for the groups of a column, whatever the promise is made for."""
     recorded = Run.open(path)
     votes, settings = recorded.votes, recorded.settings
     groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
