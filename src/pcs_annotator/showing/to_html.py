@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from pcs_annotator.core.result_table import Figure
@@ -218,43 +219,25 @@ def header(title: Words, *shown: Block, overline: Words = "") -> Markup:
 
 def document(name: str, header: Markup, sections: Sequence[blocks.Section], styles: Sequence[str] = STYLES) -> str:
     """Return a whole page."""
-    links = [tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections]
     has_rows = any(block.name == "rows" for block in sections)
-    skip = ("rows", "#rows") if has_rows else ("contents", f"#{sections[0].name}")
-    script = [_asset(SCRIPT)] if has_rows else []  # it finds and orders rows
-    body = tag(
-        "body",
-        tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
-        tag("nav", *links, aria_label="Sections"),
-        header,
-        tag("main", html_of(*sections)),
-        *(tag("script", block) for block in script),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"
-
-
-def title_of(name: str) -> Markup:
-    """Return the title of a page, by which it is known later."""
-    return tag("title", f"{name} · perceived-confidence")
-
-
-def _head(name: str, styles: Sequence[str], scripts: Sequence[Markup]) -> Markup:
-    style = joined(*map(_asset, styles))
-    allowed = " ".join(map(_hash, scripts)) or "'none'"
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        title_of(name),
-        tag("style", style),
-    )
+    style, script = joined(*map(_asset, styles)), _asset(SCRIPT) if has_rows else ""  # it finds and orders rows
+    parts = {
+        "style": style,
+        "style_hash": _hash(style),
+        "script": tag("script", script) if has_rows else "",
+        "script_hash": _hash(script) if has_rows else "'none'",
+        "name": markup.escaped(name),
+        "first": "rows" if has_rows else sections[0].name,
+        "first_name": "rows" if has_rows else "contents",
+        "links": joined(*(tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections)),
+        "header": header,
+        "main": html_of(*sections),
+    }
+    return Template(_asset("page.html")).substitute(parts)
 
 
 def _asset(name: str) -> Markup:
-    return joined(Markup(files("pcs_annotator.showing.report").joinpath(name).read_text(encoding="utf-8")))
+    return Markup(files("pcs_annotator.showing.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _hash(text: str) -> str:
