@@ -7,6 +7,7 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import ConfigError, TableError, warn_user
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.votes import Unknown
 from pcs_annotator.runs.gold_labels import FromPeople, check_gold, refuse_other_gold
 from pcs_annotator.runs.learn import learning_of
@@ -32,12 +33,18 @@ NAMES = DataSettings(text_column="text", id_column="id", gold_column="gold")  # 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteSource:
-    """A table of votes, and the run that it becomes."""
+    """A table of votes, and the run that it becomes.
+
+    Attributes:
+        labels: The labels; default: those in the votes.
+        unknown: What to do with a vote that is not one of the labels.
+        folder: Run folder for TABLE; default: runs/ plus its name.
+    """
 
     table: Path  # votes and gold, wide or long
-    folder: Path
-    labels: Sequence[str] = ()  # the label set; empty for the labels in the table
-    unknown: Unknown = "error"  # what to do with votes for other labels
+    labels: Sequence[str] = setting((), "--labels A,B")
+    unknown: Unknown = setting("error", "--unknown")
+    folder: Path = setting(Path(), "-o --out PATH")
     people: FromPeople = field(default_factory=FromPeople)  # how to read the table, unless that is about a file of gold
     replace: bool = False  # whether to set other results in the folder aside
 

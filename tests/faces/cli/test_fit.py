@@ -14,6 +14,7 @@ import pytest
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
+from tests.command_line import Pcs
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "votes.csv"
@@ -59,9 +60,8 @@ def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
     assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
 
 
-def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_json_is_one_object_with_everything_the_screen_shows(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *QUICK)
     assert shown["rows"] == 90
     assert shown["gold_rows"] == 60
     assert set(shown["weights"]["by_annotator"]) == {"large", "small", "cheerful"}
@@ -86,9 +86,8 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_auto_lists_its_candidates(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_auto_lists_its_candidates(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *AUTO)
     assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
     assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
 
@@ -99,13 +98,10 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
-def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, pcs: Pcs) -> None:
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
     (tmp_path / "votes.csv").write_text(text)
-    assert main(["fit", "votes.csv", *QUICK]) == 1
-    assert "1 row has no label" in capsys.readouterr().out
+    assert "1 row has no label" in pcs.out("fit", "votes.csv", *QUICK, code=1)
     last = rows_of(tmp_path / LABELS)[-1]
     assert (last["pcs_label"], last["pcs_decision"]) == ("", "review")
     assert last["pcs_reason"]
@@ -162,15 +158,13 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(
     assert not Path("runs").exists()
 
 
-def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "nowhere.csv"]) == 2
-    assert "no file nowhere.csv" in capsys.readouterr().err
+def test_a_missing_file_is_named(pcs: Pcs) -> None:
+    assert "no file nowhere.csv" in pcs.refused("fit", "nowhere.csv")
 
 
-def test_two_rows_are_answered_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_rows_are_answered_without_nan(pcs: Pcs) -> None:
     Path("votes.csv").write_text("id,gold,a|x\n1,yes,yes\n2,no,no\n")
-    assert main(["fit", "votes.csv", "--json", "--resamples", "20"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", "--resamples", "20")
     assert shown["cross_validation"] == []
     assert shown["no_cross_validation"]
     assert "nan" not in Path(LABELS).read_text()
@@ -195,11 +189,10 @@ def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: P
     assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
 
 
-def test_rows_that_repeat_a_text_count_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
     rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
     Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["gold_rows"] == 20
     assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
 
@@ -256,23 +249,21 @@ def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(capsys: pytest.Cap
     ],
 )
 def test_outputs_that_would_be_something_else_are_refused(
-    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], complaint: str, tmp_path: Path, pcs: Pcs
 ) -> None:
     Path("votes.csv").write_text(VOTES)
     Path("folder").mkdir()
     with Ledger(Path("ledger.db")):
         pass
     before = sorted(tmp_path.iterdir())
-    assert main(arguments) == 2
-    assert re.search(complaint, " ".join(capsys.readouterr().err.split()))
+    assert re.search(complaint, pcs.refused(*arguments))
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("ledger.db-")] == before
 
 
-def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(pcs: Pcs) -> None:
     rows = [f"{row},{'6.0' if row % 2 else '3.0'},{6 if row % 2 else 3}" for row in range(20)]
     Path("votes.csv").write_text("id,gold,a|x\n" + "\n".join([*rows, "20,,6"]) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["labels"] == ["3", "6"]
 
 

@@ -17,33 +17,21 @@ from pcs_annotator.verbs.import_votes import VoteSource, import_votes
 
 @click.command("fit", cls=options.ManyOptions)
 @click.argument("source", metavar="RUN|TABLE", type=options.PATH)
-@click.option(
-    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
-)
+@options.options_for("optimiser")
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
 @options.options_for("max_error", "certainty", "promise", "per_label", "by", "calibration", "sets", "text")
-@options.labels_options("The labels, separated by commas; default: those in the votes.")
-@click.option(
-    "--unknown",
-    default="error",
-    show_default=True,
-    type=click.Choice(["error", "abstain"]),
-    help="What to do with a vote that is not one of the labels.",
-)
+@options.options_in(VoteSource)
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
 @options.reading_options
-@options.options_for("gold_wins", "to_label", "spreadsheet_safe")
+@options.options_for("gold_wins", "to_label", "spreadsheet_safe", "replace", "seed")
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when half as many gold rows again came; a model that promises more stays in use.",
 )
-@click.option("-o", "--out", type=options.PATH, help="Run folder for TABLE; default: runs/ plus its name.")
-@options.options_for("replace")
 @options.MOVED_LEDGER
-@options.options_for("seed")
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
@@ -51,7 +39,7 @@ from pcs_annotator.verbs.import_votes import VoteSource, import_votes
     help="Bootstrap resamples for each interval; default: 200.",
 )
 @options.printing
-def command(*, source: Path, out: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
+def command(*, source: Path, folder: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
     """Learn the weight of each model and relation from the votes of RUN again, and what can be promised.
 
     Its labels and report are then rewritten; settings without an option here stay as they were.
@@ -62,21 +50,21 @@ def command(*, source: Path, out: Path | None, spare_looks: bool, ledger: str, *
 
     --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
-    reading = options.take(Reading, choices)
-    people = options.take(FromPeople, choices | {"reading": reading})
+    choices["reading"] = options.take(Reading, choices)
+    people = options.take(FromPeople, choices)
     imported = {name: choices.pop(name) for name in ("labels", "unknown", "replace")}
     how = {"spreadsheet_safe": choices.pop("spreadsheet_safe"), "spare_looks": spare_looks, "ledger": ledger}
-    for name in ("gold", "gold_wins", "to_label"):
-        del choices[name]
     changes = {name: value for name, value in choices.items() if value is not None}
-    if source.is_dir() and (out or imported["labels"]):
+    if source.is_dir() and (folder or imported["labels"]):
         raise ConfigError("-o and --labels are for a table of votes: a run has its folder and labels")
     if book := CodebookFolder.find(source):
         return run_view.fit_and_show(book, changes, people, say=options.saying(), **how)
     with options.gathered_warnings() as notes:
         if not source.is_dir():
-            table, source = source, out or default_folder(source)
-            import_votes(VoteSource(table=table, folder=source, people=people, **imported), changes, options.saying())
+            imported |= {"table": source, "folder": folder or default_folder(source), "people": people}
+            votes = options.take(VoteSource, imported)
+            import_votes(votes, changes, options.saying())
+            source = votes.folder
         result = fit_run(source, changes, people, say=options.saying(), **how)
     run_view.show_run(result, notes)
     return exit_codes.exit_code(result.counts.unanswered)
