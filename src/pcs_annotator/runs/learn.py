@@ -28,8 +28,8 @@ from pcs_annotator.judging.evaluate.agreement import (
     among_coders,
 )
 from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluate.curves import Curves, curves_of
 from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
+from pcs_annotator.judging.evaluate.held_out_curves import Curves, curves_of
 from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
@@ -317,8 +317,7 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that it did not write are None."""
-    parts: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
-    return Learned(model=model, **parts)
+    return Learned(model=model, **{name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()})
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:
