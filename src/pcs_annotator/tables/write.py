@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.files import atomic_path, check_ending, set_aside, write_page
+from pcs_annotator.tables.files import atomic_path, check_ending, set_aside, write_json, write_page
 from pcs_annotator.tables.parquet import ParquetWriter
 from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, ending_of, split_name
 from pcs_annotator.tables.workbook import WorkbookWriter, safe_cell
@@ -77,6 +77,11 @@ class OutputPolicy:
         self.make_way(out)
         write_page(out, text)
         return out
+
+    def write_json(self, out: Path, values: Mapping[str, Any]) -> None:
+        """Write values as readable JSON, with the schema number first."""
+        self.make_way(out)
+        write_json(out, values)
 
     def write_table(self, out: Path, table: pa.Table) -> None:
         """Write a table whole or not at all."""

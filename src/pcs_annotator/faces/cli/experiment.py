@@ -10,6 +10,7 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import experiment
 from pcs_annotator.verbs.evaluate import Splitting
 
@@ -27,6 +28,7 @@ PAPERS_OPTIMISER = "lr"
 )
 @options.options_in(Splitting)
 @REWRITTEN
+@options.KEEP_EARLIER
 @options.printing
 def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, or all.
@@ -34,11 +36,11 @@ def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     Each of the SOURCES is a dataset: a table of votes with gold, or a run folder. It is named after its file, unless
     you write NAME=PATH. No model is asked; pcs run asks.
     """
-    splitting = options.take(Splitting, choices)
+    choices |= {"splitting": options.take(Splitting, choices), "policy": options.take(OutputPolicy, choices)}
     on_step = (lambda step: click.echo(f"{step} …", err=True)) if options.shown() else (lambda step: None)
     with options.gathered_warnings() as notes:
         done = experiment.experiment(
-            experiment.ExperimentRequest(name=name, sources=sources, splitting=splitting, on_step=on_step, **choices)
+            experiment.ExperimentRequest(name=name, sources=sources, on_step=on_step, **choices)
         )
     options.show(
         lambda: {

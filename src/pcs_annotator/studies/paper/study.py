@@ -203,7 +203,8 @@ class PanelTable:
         The first ends with tests of the methods `against` one of them. `best` names those that compete for its bold
         figures, by default all; `unsure` those without a confidence of their own.
         """
-        others = [name for name in self.methods if against and name != against and any(self.by_method(name))]
+        others = [name for name in self.methods if against and name != against]
+        others = [name for name in others if any(self.by_method(name)) or not self.rows]
         summary = _summary({f"{name} against {_lower(against)}": self.compared(name, against) for name in others})
         shown = [name for name in self.methods if name not in unsure]
         undefined = any(scored and scored.confidence is None for name in shown for scored in self.by_method(name))
