@@ -20,7 +20,7 @@ from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import read_json, set_aside, write_json
-from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.find import as_arrow, source_name
 from pcs_annotator.tables.source_files import AS_FOUND
 from pcs_annotator.tables.vote_tables import VoteTable, read_vote_table
 from pcs_annotator.tables.write import OutputPolicy, TableStyle
@@ -70,14 +70,14 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     other_model = _check_outputs(files, policy)
     arrow = as_arrow(files.table, files.people.reading if files.people.gold is None else AS_FOUND)
     labels = None if files.labels is None else check_labels(files.labels)
-    table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
+    table = read_vote_table(arrow, labels, unknown=files.unknown, name=source_name(files.table))
     texts = texts_of(arrow, table.votes)
     gold = _with_gold(table, texts, files.people, files.table.name)
     if not files.people.gold_wins:
-        refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
+        refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, source_name(files.table))
     listed, groups = list(texts.values()), None
     if settings.by:
-        name = table_name(files.table)
+        name = source_name(files.table)
         if len(arrow) != len(table.votes) or not (listed or settings.by in arrow.column_names):
             needs = f"a row per text, with a column {settings.by!r} or the text"
             raise TableError(f"{name}: --by needs {needs}: write the wide form of votes with it")
