@@ -79,8 +79,10 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
     """Return the relations of a run, by their names in its votes, whose variants a model wrote.
 
     A folder knows a user's functions and objects by name alone: with a rewriter they may have called it, without one
-    they cannot.
+    they cannot. Of a table of votes, only the names are known.
     """
+    if not settings.use:
+        return frozenset()
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
 
     def written(spec: str) -> bool:

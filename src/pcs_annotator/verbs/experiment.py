@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric, UnknownNameError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.votes import Votes, check_known
@@ -29,14 +30,20 @@ PACKAGES = ("numpy", "scipy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRequest:
-    """Which experiments to run, and on which data."""
+    """Which experiments to run, and on which data.
+
+    Attributes:
+        optimiser: How PCS learns.
+        relations: Relations that PCS uses; default: all that are recorded.
+        models: Recorded model to use; default: all.
+    """
 
     name: str  # name of an experiment, or `all`
     sources: Sequence[str]  # tables of votes or run folders, as `PATH` or `NAME=PATH`
     out: Path  # the output folder
-    optimiser: str = "lr"  # the optimiser that learns the weights of PCS
-    relations: Sequence[str] = ()  # those of recorded votes that PCS uses; empty for all
-    models: Sequence[str] = ()  # the recorded models to use; empty for all
+    optimiser: str = setting("lr", "--optimiser NAME")
+    relations: Sequence[str] = setting((), "--relations A,B")
+    models: Sequence[str] = setting((), "--model NAME")
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
     policy: OutputPolicy = STRICT  # whether files in the way are kept aside

@@ -143,7 +143,7 @@ def _header(found: comparison.Comparison) -> Markup:
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
         figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
     kind = f"perceived-confidence {__version__}{_KIND}"
-    return header("A and B on the same rows", sides, b.KeyFigures(figures), overline=kind)
+    return header("A and B on the same rows", sides, b.Group(figures, kind="tiles"), overline=kind)
 
 
 def _side(name: str, side: Side) -> Markup:
