@@ -21,7 +21,7 @@ from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import Dataset, TableStream
 from pcs_annotator.tables.files import write_json
-from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.find import as_arrow, source_name
 from pcs_annotator.tables.source_files import AS_FOUND
 from pcs_annotator.tables.vote_files import write_votes
 from pcs_annotator.tables.vote_tables import VoteTable, read_vote_table
@@ -56,7 +56,7 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
     """
     learn = LearnSettings(**changes)
     learning_of(learn)
-    folder, name = RunFolder(source.folder), table_name(source.table)
+    folder, name = RunFolder(source.folder), source_name(source.table)
     folder.refuse_file()
     arrow = as_arrow(source.table, source.people.reading if source.people.gold is None else AS_FOUND)
     table = read_vote_table(arrow, source.labels or None, unknown=source.unknown, name=name)
