@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import pickle
 import threading
 from collections.abc import Callable
@@ -335,11 +334,10 @@ def test_a_rewriter_takes_the_place_of_the_rules() -> None:
     assert len(seen) == 4
 
 
-def test_it_works_inside_a_running_event_loop() -> None:
-    async def notebook() -> list[str]:
-        return classifier(Reader()).fit(TEXTS, GOLD).predict(["A goal!"]).tolist()
-
-    assert asyncio.run(notebook()) == ["sport"]
+@pytest.mark.asyncio
+async def test_it_works_inside_a_running_event_loop() -> None:
+    served = classifier(Reader()).fit(TEXTS, GOLD).predict(["A goal!"]).tolist()
+    assert served == ["sport"]
 
 
 def test_a_pickle_holds_no_key_and_predicts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

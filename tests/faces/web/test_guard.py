@@ -141,27 +141,25 @@ def test_open_paths_need_no_token() -> None:
     assert ask("GET", "/echo", rules)[0] == 401
 
 
-def test_a_browser_gets_a_cookie_for_the_token_in_the_address() -> None:
-    async def visit() -> None:
-        jar = aiohttp.CookieJar(unsafe=True)
-        async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession(cookie_jar=jar) as client:
-            first = await client.get(f"{door.url}/echo?a=1&token={TOKEN}", allow_redirects=False)
-            assert (first.status, first.headers["Location"]) == (303, "/echo?a=1")
-            cookie = first.headers["Set-Cookie"]
-            assert "HttpOnly" in cookie
-            assert "SameSite=strict" in cookie
-            assert TOKEN not in cookie
-            then = await client.get(f"{door.url}/echo?a=1")
-            assert (await then.json())["query"] == "a=1"
-            assert (await client.post(f"{door.url}/echo?token={TOKEN}", cookies={"x": "y"})).status == 200
-        async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession() as client:
-            assert (await client.get(f"{door.url}/echo?token=wrong")).status == 401
-            assert (await client.post(f"{door.url}/echo?token={TOKEN}")).status == 401
-            # a path that looks like another site stays on this one
-            odd = await client.get(f"{door.url}//evil.example/?token={TOKEN}", allow_redirects=False)
-            assert odd.headers["Location"] == "/evil.example/"
-
-    asyncio.run(visit())
+@pytest.mark.asyncio
+async def test_a_browser_gets_a_cookie_for_the_token_in_the_address() -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession(cookie_jar=jar) as client:
+        first = await client.get(f"{door.url}/echo?a=1&token={TOKEN}", allow_redirects=False)
+        assert (first.status, first.headers["Location"]) == (303, "/echo?a=1")
+        cookie = first.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert TOKEN not in cookie
+        then = await client.get(f"{door.url}/echo?a=1")
+        assert (await then.json())["query"] == "a=1"
+        assert (await client.post(f"{door.url}/echo?token={TOKEN}", cookies={"x": "y"})).status == 200
+    async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession() as client:
+        assert (await client.get(f"{door.url}/echo?token=wrong")).status == 401
+        assert (await client.post(f"{door.url}/echo?token={TOKEN}")).status == 401
+        # a path that looks like another site stays on this one
+        odd = await client.get(f"{door.url}//evil.example/?token={TOKEN}", allow_redirects=False)
+        assert odd.headers["Location"] == "/evil.example/"
 
 
 def test_a_body_that_is_too_large_is_refused_with_or_without_its_length() -> None:
