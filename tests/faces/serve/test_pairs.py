@@ -39,9 +39,10 @@ async def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> No
         async with create_connected_server_and_client_session(tools_of(app, service)) as client:
             by_tool = (await client.call_tool("classify", {"input": GIVEN[:2]})).structuredContent
         await app.stop()
-        several, one, by_tool, about = several, one, by_tool, app._about
+        about = app._about
     assert [item["label"] for item in several["data"]] == FOUND
     assert [item["label"] for item in one["data"]] == FOUND[:1]
+    assert by_tool is not None
     assert [item["label"] for item in by_tool["data"]] == FOUND[:2]
     schemas = about["components"]["schemas"]
     assert schemas["ClassifyRequest"]["properties"]["input"]["oneOf"][0] == schemas["Pair"]
