@@ -384,14 +384,6 @@ def test_rewrites_of_a_function_are_not_checked_unless_it_is_given_as_a_relation
     assert any(row["text_mr1"] for row in cells())
 
 
-def test_a_relation_that_never_applies_gives_a_warning() -> None:
-    write_dataset(8)
-    pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
-    pcs.register_mr("never", lambda text: None)
-    with pytest.warns(PcsWarning, match="'never' .*8 texts"):
-        pcs.fit()
-
-
 def test_many_texts_are_asked_in_one_batch_and_equal_ones_once(stub: StubProcess) -> None:
     write_dataset(6)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, None, "k", generate_annotations=True, relations=[]).fit()
@@ -484,12 +476,6 @@ def test_before_learning_there_are_no_weights() -> None:
         _ = pcs.weights
     with pytest.raises(ConfigError, match=r"call fit\(\) first"):
         _ = pcs.labels
-
-
-@pytest.mark.parametrize("name", ["lr", "Ga", "NAIVE-BAYES", "Uniform"])
-def test_optimiser_names_ignore_case(name: str) -> None:
-    write_dataset(10)
-    assert is_distribution(panel(optimizer=name).annotate(ALIENS))
 
 
 def test_rows_without_a_label_are_neither_asked_about_nor_learned_from() -> None:

@@ -113,10 +113,6 @@ def test_too_little_gold_for_the_promised_error_accepts_nothing_and_says_why() -
     assert promising.get_params()["max_error"] == 0.05
 
 
-def test_without_a_promised_error_nothing_is_decided() -> None:
-    assert classifier(Reader()).fit(TEXTS, GOLD).certificate_ is None
-
-
 @pytest.mark.parametrize("max_error", [5, 0])
 def test_an_impossible_max_error_is_refused(max_error: float) -> None:
     with pytest.raises(ConfigError, match=f"max_error is {max_error}"):
@@ -291,12 +287,6 @@ def test_concurrent_fits_share_the_ledger_and_ask_each_question_once() -> None:
         for thread in threads:
             thread.join()
         assert stub.stats().requests == len(TEXTS)
-
-
-def test_a_grid_is_searched_over_optimiser_and_relations() -> None:
-    grid = {"optimiser": ["lr", "uniform"], "relations": [["original"], ["original", "frame"]]}
-    search = GridSearchCV(classifier(Reader()), grid, cv=2).fit(TEXTS, GOLD)
-    assert search.best_score_ == 1.0
 
 
 def test_a_pipeline_may_clean_the_texts_first() -> None:

@@ -239,7 +239,6 @@ def results(result: ResultTable) -> list[Block]:
 
 
 def _numeric(table: ResultTable, column: int) -> bool:
-    """Tell whether a column has numbers, as numbers or as text."""
     cells = [row[column] for row in table.rows]
     return any(number_of(cell) is not None for cell in cells) or all(
         cell is None or (isinstance(cell, str) and NUMBER.match(cell)) for cell in cells

@@ -112,7 +112,6 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
 
 
 def _earlier_model(path: Path) -> Mapping[str, Any]:
-    """Return the contents of a model file; empty if there is none, or if it is something else."""
     try:
         contents = read_json(path)
     except TableError:

@@ -129,7 +129,6 @@ def _asked(asked_for: dict[str, Any]) -> Iterator[str]:
 
 
 def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
-    """Yield the last lines of an answer: the file, if one was written, and the next command."""
     if out is not None:
         yield "files", str(out)
     if following:

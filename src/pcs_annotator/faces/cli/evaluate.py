@@ -92,7 +92,6 @@ def numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b
 
 
 def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
-    """Compare methods on every variable that has gold, and print the most accurate ones."""
     if request.out is not None:
         evaluate.check_folder(request.out)
 
@@ -221,7 +220,6 @@ def _accuracy_row(method: Any) -> b.Row:
 
 
 def _verdict(first: Any, others: Sequence[Any]) -> str:
-    """Return which methods the first one is shown to be more or less accurate than."""
     apart = [method for method in others if method.holm_accuracy is not None and method.holm_accuracy < SHOWN]
     better = [method.method for method in apart if method.accuracy_behind.difference > 0]
     worse = [method.method for method in apart if method.accuracy_behind.difference < 0]

@@ -234,7 +234,6 @@ def settings_options(function: F) -> F:
 
 
 def _token(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str:
-    """Return the token in an environment variable; empty if none is named."""
     token = os.environ.get(name, "").strip() if name else ""
     if name and not token:
         raise ConfigError(f"the environment variable {name} has no token: set it, or leave --token-env out")
