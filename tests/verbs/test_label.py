@@ -247,14 +247,6 @@ def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path
     assert (planned.frugal, planned.spending) == (None, None)
 
 
-def test_a_model_of_an_earlier_version_is_not_checked_for_drift(folder: Path) -> None:
-    model = read_json(folder / "model.json")
-    write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
-    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "shifted.csv", Saving(ask="all"))
-    assert found.model.certificate is None
-    assert {outcome.decision for outcome in found.outcomes} == {None}
-
-
 def test_a_plan_has_both_ways_and_calls_no_model(folder: Path) -> None:
     before = (folder / "ledger.db").stat().st_mtime_ns
     planned = plan_labelling(request(folder))
