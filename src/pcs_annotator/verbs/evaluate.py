@@ -34,7 +34,7 @@ from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
-from pcs_annotator.tables.files import write_json, write_page
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.source_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_run
@@ -137,17 +137,14 @@ def check_folder(out: Path) -> None:
         raise TableError(f"{out} is a file, or would be taken for one: name a folder with --out")
 
 
-def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy | None) -> list[Path]:
-    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named; without a policy, it is written anew."""
+def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy) -> list[Path]:
+    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named."""
     if out is None:
         return []
     pages = {out / f"{table.name}{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
-    if policy is not None:
-        for path in pages:
-            policy.check(path, tuple(WRITERS))
-    for path, text in pages.items():
-        (policy.write_page if policy else write_page)(path, text)
-    return [*pages]
+    for path in pages:
+        policy.check(path, tuple(WRITERS))
+    return [policy.write_page(path, text) for path, text in pages.items()]
 
 
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:

@@ -247,7 +247,7 @@ def test_places_that_cannot_be_written(made: Path, capsys: pytest.CaptureFixture
         ["report", run, "-o", "a-file/report.html"],
         ["report", run, "-o", "/proc/report.html"],
         ["evaluate", run, "--methods", "uniform", "--resamples", "20", "-o", "a-file"],
-        ["fit", str(made / "run" / "votes.parquet"), "--model-out", "a-folder", "-q"],
+        ["fit", str(made / "run" / "votes.parquet"), "-o", "a-file", "-q"],
         ["run", str(made / "data.csv"), *SCRIPTED, "-o", "a-file"],
         ["ledger", "size", "a-folder"],
         ["report", "caf\udce9"],

@@ -120,6 +120,13 @@ def test_what_cannot_be_answered_is_one_clear_sentence(
     assert "Traceback" not in error
 
 
-def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["experiment", "rq3", write_votes(Path("votes.csv")), *QUICK, "-q"]) == 0
+def test_quiet_prints_nothing_and_an_earlier_result_is_never_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["experiment", "rq3", write_votes(Path("votes.csv")), *QUICK, "-q"]
+    assert main(asked) == 0
     assert capsys.readouterr() == ("", "")
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    assert main(asked) == 2
+    assert "experiments.json exists" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+    assert main([*asked, "--replace"]) == 0
+    assert len({*Path("out").iterdir()}) == 2 * len(before)

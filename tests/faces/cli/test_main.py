@@ -14,7 +14,6 @@ import pytest
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import VERBS, main, pcs
-from pcs_annotator.verbs import fit_table
 from tests.command_line import Pcs
 
 
@@ -86,7 +85,7 @@ def test_an_interruption_is_exit_code_130(
     def interrupted(*_: object) -> None:
         raise interruption
 
-    monkeypatch.setattr(fit_table, "fit_table", interrupted)
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", interrupted)
     assert main(["fit", "votes.csv"]) == 130
     assert "resumes" in capsys.readouterr().err
 
@@ -97,7 +96,7 @@ def test_a_bug_shows_no_traceback_unless_asked_for(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(fit_table, "fit_table", broken)
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", broken)
     monkeypatch.delenv("PCS_DEBUG", raising=False)
     assert main(["fit", "votes.csv"]) == 70
     assert "ZeroDivisionError: oops" in capsys.readouterr().err
@@ -112,14 +111,14 @@ def test_other_signals_to_stop_do_what_ctrl_c_does(
 ) -> None:
     number = getattr(signal, name)
     before = signal.getsignal(number)
-    monkeypatch.setattr(fit_table, "fit_table", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", lambda *_: signal.raise_signal(number))
     try:
         signal.signal(number, signal.SIG_DFL)
         assert main(["fit", "votes.csv"]) == 130
         assert "resumes" in capsys.readouterr().err
         assert signal.getsignal(number) == signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)  # as under nohup
-        monkeypatch.setattr(fit_table, "fit_table", partial(stopped_by_pcs_error, number))
+        monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", partial(stopped_by_pcs_error, number))
         assert main(["fit", "votes.csv"]) == 2
     finally:
         signal.signal(number, before)

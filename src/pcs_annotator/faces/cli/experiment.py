@@ -9,6 +9,7 @@ from pcs_annotator.core.result_table import Content, Figure, ResultTable, number
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import experiment
 from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting
 
@@ -20,6 +21,7 @@ from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting
 @options.options_in(experiment.ExperimentRequest)
 @options.options_in(Splitting)
 @options.options_in(EvaluateRequest, "rewritten")
+@options.KEEP_EARLIER
 @options.printing
 def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, or all.
@@ -28,7 +30,8 @@ def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     you write NAME=PATH. No model is asked; pcs run asks.
     """
     on_step = (lambda step: click.echo(f"{step} …", err=True)) if options.shown() else (lambda step: None)
-    choices |= {"splitting": options.take(Splitting, choices), "on_step": on_step, "name": name, "sources": sources}
+    choices |= {"splitting": options.take(Splitting, choices), "policy": options.take(OutputPolicy, choices)}
+    choices |= {"on_step": on_step, "name": name, "sources": sources}
     with options.gathered_warnings() as notes:
         done = experiment.experiment(options.take(experiment.ExperimentRequest, choices))
     options.show(
