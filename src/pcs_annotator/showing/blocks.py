@@ -207,6 +207,11 @@ def joined(*words: Words) -> Words:
     return tuple(part for some in words for part in ([some] if isinstance(some, str | Styled) else some))
 
 
+def warnings(notes: Iterable[str]) -> list[Block]:
+    """Return what a command has warned about."""
+    return [text(f"note: {message}", kind="warning") for message in notes]
+
+
 def strong(words: str, *, own: bool = False) -> Styled:
     """Return words in bold."""
     return Styled(words, "strong", own)

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
@@ -55,7 +55,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
             groups = evaluate.figures_of_groups(source, by)
         options.show(
             lambda: {**groups.to_dict(), "warnings": notes},
-            lambda: [groups.table(), *learned_view.notes_shown(notes)],
+            lambda: [groups.table(), *b.warnings(notes)],
         )
         return
     fitted = evaluate.fitted_with(source)

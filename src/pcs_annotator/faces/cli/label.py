@@ -9,7 +9,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, LABEL
-from pcs_annotator.faces.cli import learned_view, options, run_view
+from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
@@ -78,7 +78,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
         "known_already": tally.from_ledger,
         "questions": tally.questions,
         "questions_spared": tally.spared,
-        **learned_view.promise_json(labelled),
+        **run_view.promise_json(labelled),
         "look_at": [flag._asdict() for flag in texts_cut(tally.cut, labelled.counts.rows)],
         "warnings": list(notes),
         "out": str(labelled.out),

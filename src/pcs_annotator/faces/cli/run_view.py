@@ -12,10 +12,14 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
+from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Share
+from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.learned_sets import SetResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
@@ -25,7 +29,9 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count, total_cost
 from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
-from pcs_annotator.showing.report.sections.questions import reasons
+from pcs_annotator.showing.report.sections.quality import METRICS, quality
+from pcs_annotator.showing.report.sections.questions import reasons, weights
+from pcs_annotator.showing.report.sections.summary import look_at, promise
 from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import codebook
 from pcs_annotator.verbs.label import Labelled
@@ -51,7 +57,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
-        **learned_view.learned_json(result.learned, result.votes),
+        **learned_json(result.learned, result.votes),
         "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
         "warnings": list(notes),
         "label_column": LABEL,
@@ -73,14 +79,81 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     counts, settings = result.counts, result.config
     unit = "questions" if settings.relations.rewriter else "calls"
     folds = settings.learn.folds
-    yield from learned_view.learned_shown(result.learned, result.votes, counts, folds=folds, unit=unit)
+    yield from learned_shown(result.learned, result.votes, counts, folds=folds, unit=unit)
     if result.whole is not None:
         sample = count(len(result.outcomes))
         yield f"{count(counts.rows)} rows are labelled; what is said above about items is about a sample of {sample}"
     if result.verdicts.by_row:
         yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
     yield from _asked(result)
-    yield from learned_view.look_at_shown(result.facts, notes)
+    details = {flag.detail for flag in what_to_look_at(result.facts)}
+    yield from b.warnings(note for note in notes if note not in details)  # a fit has also warned about some of it
+    yield look_at(result.facts) if details else None
+
+
+def learned_json(learned: Learned, votes: Votes) -> dict[str, Any]:
+    """Return everything that `learned_shown` shows, and the calibration error of the raw score, as plain values."""
+    weights = learned.model.weights
+    details = weights.diagnostics
+    annotators, relations = weights.shares(votes)
+    return {
+        "gold_rows": details.gold_rows,
+        "optimiser": details.optimiser,
+        "candidates": dict(details.candidates),
+        "weights": {
+            "by_annotator": {name: share and share.weight for name, share in annotators.items()},
+            "by_relation": {name: share and share.weight for name, share in relations.items()},
+            "annotator_intervals": _intervals(annotators),
+            "relation_intervals": _intervals(relations),
+        },
+        "cross_validation": [_figures_json(figures) for figures in learned.figures],
+        "no_cross_validation": learned.no_figures,
+        "flags": [flag._asdict() for flag in details.flags],
+        **promise_json(learned),
+    }
+
+
+def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
+    return {name: list(share.interval) for name, share in shares.items() if share and share.interval}
+
+
+def _figures_json(figures: Any) -> dict[str, Any]:
+    result: dict[str, Any] = {"method": figures.method}
+    for name in (*(name for name, _ in METRICS), "ece_score"):
+        estimate = figures.figures.get(name)
+        result[name] = estimate and {"value": estimate.value, **estimate.interval._asdict(), "n": estimate.n}
+    result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
+    for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
+        test = getattr(figures, name)
+        if test:
+            p_values = {"p_value": test.p_value, "p_holm": getattr(figures, adjusted)}
+            result[name] = {metric: test.difference, **test.interval._asdict(), **p_values}
+    return result
+
+
+def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
+    """Return the certificate, what decisions are based on, and how the answers compare, as plain values."""
+    model = judged.model
+    return {
+        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+        "calibrated": model.calibrated,
+        "confidence_margin": model.margin,
+        "decided_by": model.decided_by,
+        "drift": judged.drift and {**to_plain(judged.drift), "unseen": judged.drift.unseen},
+    }
+
+
+def learned_shown(learned: Learned, votes: Votes, counts: Counts, *, folds: int, unit: str) -> list[b.Block]:
+    """Return the weight of each model and relation, how good the weights are, and what is promised."""
+    gold_rows = learned.model.weights.diagnostics.gold_rows
+    size = f"{count(len(votes))} items × {len(votes.annotators)} models × {len(votes.relations)} relations"
+    return [
+        b.text(f"{size}; {count(gold_rows)} items have gold labels"),
+        b.text(f"labels: {', '.join(votes.labels)}"),
+        weights(learned, votes),
+        quality(learned, folds, unit),
+        promise(learned.model, learned.drift, counts),
+    ]
 
 
 def _asked(result: RunResult) -> Iterator[b.Block]:
