@@ -30,10 +30,11 @@ from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.judging.metrics.figures import accuracy, auroc
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.models.local.download import pull
 from pcs_annotator.models.local.embedded import NumpyEngine, label_prompt, label_sequences, parts_of, processors
 from pcs_annotator.models.local.in_process import EmbeddedModel
+from tests.judging.metrics.alone import accuracy
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"

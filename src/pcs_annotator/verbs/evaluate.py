@@ -24,6 +24,7 @@ from pcs_annotator.judging.metrics import coefficients
 from pcs_annotator.judging.metrics.coefficients import AlternativeAnnotator
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.opened import Run
@@ -87,7 +88,7 @@ class Evaluated(Frame):
         methods = self.evaluation.methods
         columns: dict[str, list[object]] = {
             "method": [each.method for each in methods],
-            "calls_per_text": [each.calls and each.calls.total for each in methods],
+            "calls_per_text": [each.calls.total for each in methods],
         }
         for name in ("accuracy", *(each for each in scored.FIGURES if each != "accuracy")):
             estimates = [each.figures.get(name) for each in methods]
@@ -196,7 +197,7 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
     codes = gold_codes(votes, gold.labels)
     how = learning_of(settings, recorded.looked(settings), recorded.shape)
     once = counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
-    with scored.one_thread():
+    with one_thread():
         model, trial = fitting.fit_model(
             votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )

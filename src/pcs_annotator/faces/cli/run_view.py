@@ -15,7 +15,6 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
-from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.learned_sets import SetResult
@@ -72,7 +71,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _judged_json(result: RunResult | Labelled, drift: Drift | None, notes: Sequence[str]) -> dict[str, Any]:
+def _judged_json(result: RunResult | Labelled, drift: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Return what is said of the rows of a run and of new texts alike."""
     counts, model = result.counts, result.model
     return {
@@ -84,7 +83,7 @@ def _judged_json(result: RunResult | Labelled, drift: Drift | None, notes: Seque
         "known_already": result.tally.from_ledger,
         "warnings": list(notes),
         "label_column": LABEL,
-        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+        "certificate": None if model.certificate is None else model.certificate.as_json(),
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
         "decided_by": model.decided_by,
