@@ -453,13 +453,7 @@ async def test_a_spent_budget_gives_a_warning_and_a_larger_one_resumes() -> None
         spec = f"{stub.url}#m"
         prices = CollectSettings(prices={spec: (1.0, 1.0)})
         poor = PCS(
-            PROMPT,
-            "dataset.csv",
-            spec,
-            generate_annotations=True,
-            relations=[],
-            budget_usd=0.001,
-            settings=prices,
+            PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], budget_usd=0.001, settings=prices
         )
         with pytest.warns(PcsWarning, match=r"\d+ questions .*budget reached"):
             await poor.afit()

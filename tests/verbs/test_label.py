@@ -23,16 +23,7 @@ from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
-from tests.simulated import (
-    MODELS,
-    audited,
-    copy_run,
-    read_csv,
-    simulated_models,
-    simulated_run,
-    truth_of,
-    write_texts,
-)
+from tests.simulated import MODELS, audited, copy_run, read_csv, simulated_models, simulated_run, truth_of, write_texts
 
 pytestmark = pytest.mark.system
 

@@ -32,11 +32,7 @@ async def _fail(request: Request) -> Response:
 
 
 APP = Starlette(
-    routes=[
-        Route("/echo", _echo, methods=["GET", "POST"]),
-        Route("/health", _echo),
-        Route("/fail/{how}", _fail),
-    ],
+    routes=[Route("/echo", _echo, methods=["GET", "POST"]), Route("/health", _echo), Route("/fail/{how}", _fail)],
     exception_handlers=ERROR_HANDLERS,
 )
 
@@ -180,10 +176,7 @@ def test_the_bodies_of_all_requests_in_progress_have_a_limit_together() -> None:
         yield b"x"
 
     async def upload() -> None:
-        async with (
-            serving(APP, max_body=5000, max_bodies=9000) as door,
-            aiohttp.ClientSession(door.url) as client,
-        ):
+        async with serving(APP, max_body=5000, max_bodies=9000) as door, aiohttp.ClientSession(door.url) as client:
             first = asyncio.create_task(client.post("/echo", data=slow()))
             await entered.wait()
             answers = await asyncio.gather(*(client.post("/echo", data=_held(leave)) for _ in range(4)))
