@@ -307,10 +307,7 @@ def test_log_probabilities_of_the_older_protocol_are_read() -> None:
     }
     body = completion(choice={"logprobs": logprobs})
     reply, _ = exchange("together:x", question(logprobs=5), says(body))
-    assert reply.logprobs == (
-        TokenPosition("pos", (("pos", -0.1), ("neg", -2.5))),
-        TokenPosition("itive", ()),
-    )
+    assert reply.logprobs == (TokenPosition("pos", (("pos", -0.1), ("neg", -2.5))), TokenPosition("itive", ()))
 
 
 def test_a_body_with_nan_is_read() -> None:

@@ -24,7 +24,6 @@ class Host:
     base_url: str = ""  # its address; `<NAME>_BASE_URL` overrides it
     keys: tuple[str, ...] = ()  # environment variables of the key, the usual one first; empty for `<NAME>_API_KEY`
     _: KW_ONLY
-    other_url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
     needs_key: bool = True  # whether a key is required
     auth: Literal["Authorization", "api-key"] = "Authorization"  # the header that the key is sent in
     structure: Structure = "none"  # how answers can be constrained: by a JSON schema, a list of choices, or not at all
@@ -41,11 +40,6 @@ class Host:
     def key_variables(self) -> tuple[str, ...]:
         """The environment variables that may hold the key."""
         return self.keys or (f"{self.name.upper()}_API_KEY",)
-
-    @property
-    def url_variables(self) -> tuple[str, ...]:
-        """The environment variables that may hold the base URL."""
-        return (f"{self.name.upper()}_BASE_URL", *self.other_url_variables)
 
 
 _OPENAI: Mapping[str, Any] = {
@@ -82,7 +76,7 @@ HOSTS = (
         logprobs_vary=True,
     ),
     Host("vllm", "http://localhost:8000/v1", needs_key=False, structure="choice", top_logprobs=20, raw_logprobs=True),
-    Host("azure", "", _AZURE_KEYS, other_url_variables=("AZURE_OPENAI_ENDPOINT",), auth="api-key", **_OPENAI),
+    Host("azure", "", _AZURE_KEYS, auth="api-key", **_OPENAI),
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
@@ -92,8 +86,6 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protoc
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
     """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
     base = url or _base_url(host, environment)
-    for variable in () if url else host.url_variables:
-        check_same_source(environment, variable, host.key_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",
         model=model,
@@ -105,11 +97,13 @@ def call_site(host: Host, model: str, environment: Mapping[str, str], url: str =
 
 
 def _base_url(host: Host, environment: Mapping[str, str]) -> str:
-    for variable in host.url_variables:
+    variables = [f"{host.name.upper()}_BASE_URL", *(["AZURE_OPENAI_ENDPOINT"] if host.name == "azure" else [])]
+    for variable in variables:
+        check_same_source(environment, variable, host.key_variables)
         if url := environment.get(variable, "").strip():
             return check_url(url, variable, f"set {host.name.upper()}_API_KEY instead")
     if not host.base_url:
-        raise ConfigError(f"{host.name} has no address: set {host.url_variables[-1]}")
+        raise ConfigError(f"{host.name} has no address: set {variables[-1]}")
     return host.base_url
 
 
