@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.local.runner import Manner, Runner, WaitingQuestion
+from pcs_annotator.models.local.runner import Runner, WaitingQuestion
 
 Jobs = Sequence[WaitingQuestion]
 
@@ -24,7 +24,7 @@ class Batcher(Runner):
         self._function(jobs)
 
     async def asked(self, number: int) -> int:
-        reply = await self.ask(Request(messages=(Message("user", str(number)),)), Manner())
+        reply = await self.ask(Request(messages=(Message("user", str(number)),)), "chat")
         return int(reply.text)
 
 

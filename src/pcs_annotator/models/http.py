@@ -85,7 +85,8 @@ class HttpModel:
         """Send JSON, a form or nothing to an address of the host, and return the response."""
         from aiohttp import ClientError, ConnectionTimeoutError
 
-        body, headers = form, self._headers
+        body: FormData | bytes | BytesIO | None = form
+        headers = self._headers
         if payload is not None:
             sent = as_json(payload)
             # aiohttp writes a file-like body in pieces, and warns about large bodies in one piece.
