@@ -1,7 +1,4 @@
-"""Batch APIs: many requests at once, answered within a day at half the price.
-
-OpenAI, Azure and Groq take a file of requests, Anthropic takes the requests themselves.
-"""
+"""Batch APIs: many requests at once, as a file or as they are (Anthropic), answered within a day at half the price."""
 
 import asyncio
 import json

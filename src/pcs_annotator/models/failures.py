@@ -170,11 +170,7 @@ UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "":
 
 
 def parse_duration(text: str) -> float | None:
-    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else.
-
-    >>> parse_duration("6m0s"), parse_duration("120ms"), parse_duration("soon")
-    (360.0, 0.12, None)
-    """
+    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else."""
     parts = DURATION.findall(text.strip())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None

@@ -100,10 +100,7 @@ def _source(thing: Any) -> list[object]:
 
 
 class ObjectModel:
-    """A model that is given as an object; `thing` is what it answers by, None if the name says everything.
-
-    Ledger keys have `known_as`, by default the name, before the digest of the thing.
-    """
+    """A model that is given as an object; `thing` is what it answers by, None if the name says everything."""
 
     can_constrain = False
     can_grade = False

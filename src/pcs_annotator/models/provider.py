@@ -142,11 +142,7 @@ def check_same_source(environment: Mapping[str, str], url: str, keys: Sequence[s
 
 
 def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
-    r"""Return the variables of a `.env` text: `KEY=value` lines, quotes, `export`, comments.
-
-    >>> parse_environment('export GROQ_API_KEY="gsk"  # mine\nURL=http://localhost#model')
-    {'GROQ_API_KEY': 'gsk', 'URL': 'http://localhost#model'}
-    """
+    """Return the variables of a `.env` text: `KEY=value` lines, quotes, `export`, comments."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -170,20 +166,12 @@ _SECRET_NAME = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether something with this name is a key or a password.
-
-    >>> is_secret_name("OPENAI_API_KEY"), is_secret_name("x-api-key"), is_secret_name("max_tokens")
-    (True, True, False)
-    """
+    """Return whether something with this name is a key or a password."""
     return _SECRET_NAME.search(re.sub(r"[^a-z]", "", name.lower())) is not None
 
 
 def hide_keys(address: str) -> str:
-    """Return a URL or a model's name as it may be shown.
-
-    >>> hide_keys("http://me:word@host/v1?key=1#m")
-    'http://…@host/v1?…'
-    """
+    """Return a URL or a model's name as it may be shown."""
     return _HIDDEN.sub("…", address)
 
 

@@ -42,10 +42,7 @@ class _Polarity(NamedTuple):
 
 
 def negation(rewrite: Rewrite) -> str:
-    """Complain when a negation was added or lost; two negations in one clause cancel out.
-
-    In languages without a list of negations, it finds nothing.
-    """
+    """Complain when a negation was added or lost; in languages without a list of negations, it finds nothing."""
     english = may_be_english(rewrite.source)
     language = "" if english else listed_language(rewrite.source)
     flips, open_flips = _flips(rewrite.source, rewrite.text) if english else (0, 0)

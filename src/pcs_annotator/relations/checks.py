@@ -62,12 +62,7 @@ async def check_rewrite(rewrite: Rewrite, ask_judge: AskRewriter | None = None) 
 
 
 def read_judgement(reply: str) -> CheckResult | None:
-    """Return the verdict in a reply; None when there is none.
-
-    >>> read_judgement("DIFFERENT: the second denies it")
-    CheckResult(check='judge', passed=False, detail='a reader finds: the second denies it; keep the meaning')
-    >>> read_judgement("Well, it depends")
-    """
+    """Return the verdict in a reply; None when there is none."""
     answer = _ANSWER.match(reply)
     if answer is None:
         return None

@@ -34,11 +34,7 @@ LIMITS = NO_LEAD_IN, NO_CASE, NO_TYPOS = (
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text; empty when the text is too short. All Cyrillic is `ru`, Arabic script `ar`.
-
-    >>> language_of("Der Hund schläft nicht."), language_of("42")
-    ('de', '')
-    """
+    """Return the language of a text; empty when the text is too short. All Cyrillic is `ru`, Arabic script `ar`."""
     words = _words(text)
     if script := _script_of(words):
         return script.strip("?")
@@ -47,11 +43,7 @@ def language_of(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def known_language(text: str) -> str:
-    """Return the language of a text if it is certain enough to write in it; else empty, as for most short texts.
-
-    >>> known_language("Цей фільм дуже нудний"), known_language("Wer kommt?"), known_language("Das Essen war kalt.")
-    ('uk', '', 'de')
-    """
+    """Return the language of a text if it is certain enough to write in it; else empty, as for most short texts."""
     words = _words(text)
     script = _script_of(words)
     if (script and script not in _SHARED_SCRIPTS) or (not script and len(words) < 2):
@@ -152,11 +144,7 @@ _WORDS_PER_MARK, _MARKS_PER_STATEMENT = 6, 3
 
 
 def why_not_prose(text: str) -> str:
-    """Return why a text is not prose in any language, such as code or a bare link; empty when it may be.
-
-    >>> why_not_prose("Le chat dort sur le lit."), why_not_prose("x = f(y);")
-    ('', 'looks like code')
-    """
+    """Return why a text is not prose in any language, such as code or a bare link; empty when it may be."""
     if not text.strip():
         return "empty text"
     if _is_code(text[:SAMPLE]):

@@ -1,7 +1,4 @@
-"""Which languages the texts of a table are in, which relations can do nothing with them, and what can.
-
-A sample of texts is enough; it depends on the texts alone and not on the order of the rows.
-"""
+"""Which languages a sample of texts is in, which relations can do nothing with them, and what can."""
 
 import heapq
 from collections import Counter

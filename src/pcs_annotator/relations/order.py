@@ -23,10 +23,7 @@ class LabelOrder(Unchanged):
     which: Which = "reversed"  # which order
 
     def rephrase(self, question: Phrasing) -> Phrasing:
-        """Return the question with its labels in the other order, also where its instruction lists them.
-
-        The two texts of a pair change places instead, and with them what the labels stand for.
-        """
+        """Return the question with its labels in the other order, also in its instruction, or the texts of its pair."""
         task = question.task
         if task.number:
             raise ConfigError(f"relation {self.name!r}: a number is not chosen from a list: leave it out")
@@ -50,11 +47,7 @@ class LabelOrder(Unchanged):
         return tuple(found)
 
     def permutation(self, size: int) -> tuple[int, ...]:
-        """Return the place of each listed label in the task's list; an order that few labels do not have is an error.
-
-        >>> LabelOrder().permutation(3), LabelOrder("order:rotated", "rotated").permutation(3)
-        ((2, 1, 0), (1, 2, 0))
-        """
+        """Return the place of each listed label in the task's list; that few labels have no such order is an error."""
         same = tuple(range(size))
         if self.which == "reversed":
             return same[::-1]

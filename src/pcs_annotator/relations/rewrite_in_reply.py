@@ -88,15 +88,7 @@ class SourceText:
 
 
 def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
-    r"""Return the rewrites that a reply offers, in its order, or why there is none.
-
-    A rewrite has at least the share `least` in common with the source.
-
-    >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
-    ['The man was bitten by the dog.']
-    >>> read_versions("I'm sorry, but I can't help with that.", "The dog bit the man.").reason
-    'the model refuses'
-    """
+    """Return the rewrites that a reply offers, in its order, each with the share `least` in common with the source."""
     source = source.strip()
     reply = (reply if thinking_spans(source) else without_thinking(reply)).strip()
     if reply == source:
@@ -148,11 +140,7 @@ _GLUED_NAME = re.compile(r"(?<=[.!?\"”。])(?:assistant|user|model)\s*\n")
 
 
 def _own_turns(reply: str, source: str) -> list[str]:
-    r"""Return what a reply says in the model's first turn; two texts where either may be that.
-
-    >>> _own_turns("<|im_start|>assistant\nGood.<|im_end|><|im_start|>user\nThanks!", "Well.")
-    ['Good.']
-    """
+    """Return what a reply says in the model's first turn; two texts where either may be that."""
     turns = [reply] if _MARK.search(source) else _between_marks(reply)
     return [text for turn in turns if (text := _GLUED_NAME.split(turn, maxsplit=1)[0].strip())]
 
@@ -182,11 +170,7 @@ _BESIDE = pattern("beside_rewrite", re.I)
 
 
 def _in_json(text: str, source: str) -> list[str] | None:
-    """Return the texts in a JSON answer; None if there is none, empty if it is broken off.
-
-    >>> _in_json('{"original": "Well.", "rewrite": "Good."}', "Well."), _in_json('{"rewrite": null}', "Well.")
-    (['Good.'], ['NOT APPLICABLE'])
-    """
+    """Return the texts in a JSON answer; None if there is none, empty if it is broken off."""
     start = _BEGINS_JSON.search(text)
     if start is None or _BEGINS_JSON.search(source):
         return None

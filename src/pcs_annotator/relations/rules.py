@@ -20,13 +20,7 @@ Word = re.Match[str]
 
 
 def kept_as_they_are(text: str) -> bytearray:
-    """Return, for every character of a text, 1 if rules for letters must leave it alone and 0 otherwise.
-
-    These are addresses, mentions, tags, numbers and emoticons.
-
-    >>> "".join("x" if kept else "." for kept in kept_as_they_are("See @Bob, 5pm: https://a.b/C"))
-    '....xxxx..xxx..xxxxxxxxxxxxx'
-    """
+    """Return 1 for every character that rules for letters leave alone: of addresses, mentions, numbers, emoticons."""
     kept = bytearray(len(text))
     for token in _TOKEN.finditer(text):
         word = token[0]

@@ -10,10 +10,7 @@ from pcs_annotator.relations.phrases import PLACE, phrases_around
 
 
 def wordings_of(task: Task) -> tuple[str, ...]:
-    """Return all other instructions: those of the task, then one per template in the instruction's language.
-
-    The instruction stays as it is, whatever it says.
-    """
+    """Return all other instructions: those of the task, then one per template in the instruction's language."""
     templates = phrases_around(task.instruction, task.labels).wordings
     return (*task.wordings, *(template.replace(PLACE, task.instruction.strip()) for template in templates))
 
