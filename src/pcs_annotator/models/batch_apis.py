@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from pcs_annotator.base.errors import ModelError
-from pcs_annotator.core.chat import ChatModel, Reply, Request
+from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.models.failures import failure, read_complaint, unreadable
 from pcs_annotator.models.http import UNREADABLE, HttpModel, HttpReply, as_json
 
@@ -69,12 +69,8 @@ def batch_api(model: ChatModel) -> "BatchApi | None":
     return getattr(model, "batches", None)
 
 
-FILE_BATCHES: Mapping[str, str] = {
-    "openai": "/v1/chat/completions",
-    "azure": "/chat/completions",
-    "groq": "/v1/chat/completions",
-}
-"""Provider with batches of files → the endpoint that its requests name."""
+# Provider with batches of files → the endpoint that its requests name.
+FILE_BATCHES = {"openai": "/v1/chat/completions", "azure": "/chat/completions", "groq": "/v1/chat/completions"}
 
 
 class BatchApi:
@@ -83,7 +79,7 @@ class BatchApi:
     most_lines = 50_000  # maximum number of requests in a batch
 
     def __init__(self, model: HttpModel, endpoint: str = "") -> None:
-        self._model, self._endpoint = model, endpoint
+        self._model, self._endpoint, self.read = model, endpoint, model.read
         chat, _, self._query = model.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         # addresses of all batches, of one, and of results; `{}` stands for its name
@@ -100,10 +96,6 @@ class BatchApi:
         if self._model.site.batch_model:
             payload["model"] = self._model.site.batch_model
         return as_json({"custom_id": custom_id, "method": "POST", "url": self._endpoint, "body": payload})
-
-    def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-        return self._model.read(request, answer)
 
     async def upload(self, lines: Path) -> str:
         """Send a file of lines, wait until the server has checked it, and return its ID."""
@@ -153,16 +145,13 @@ class BatchApi:
 
     def _state(self, report: Mapping[str, Any]) -> BatchState:
         end = _ENDS.get(str(report.get("status")).lower())
+        counts = report.get("request_counts") or {}
+        finished = sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))
         # a batch without answers has no file of answers, and one without errors no file of errors
-        files = [report.get(name) for name in ("output_file_id", "error_file_id")]
+        files = tuple(str(report[name]) for name in ("output_file_id", "error_file_id") if report.get(name))
         trouble = _batch_trouble(report) if end == "failed" else ""
-        return BatchState(
-            end,
-            _finished(report),
-            tuple(str(name) for name in files if name),
-            self._model.site.scrub(trouble),
-            over_quota=QUOTA.search(trouble) is not None,
-        )
+        full = QUOTA.search(trouble) is not None
+        return BatchState(end, finished, files, self._model.site.scrub(trouble), over_quota=full)
 
     def _result(self, report: Mapping[str, Any]) -> BatchLine:
         name, response, error = str(report["custom_id"]), report.get("response"), report.get("error")
@@ -264,8 +253,3 @@ def _batch_trouble(report: Mapping[str, Any]) -> str:
         f"{error.get('code') or ''} {error.get('message') or ''}".strip() for error in listed if isinstance(error, dict)
     ]
     return "; ".join(dict.fromkeys(part for part in parts if part)) or "no reason was given"
-
-
-def _finished(report: Mapping[str, Any]) -> int:
-    counts = report.get("request_counts") or {}
-    return sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))

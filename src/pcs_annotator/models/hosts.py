@@ -48,6 +48,7 @@ _OPENAI: Mapping[str, Any] = {
     "reasoning_models": OPENAI_REASONING,
     "top_logprobs": 20,
 }
+_OWN_SERVER: Mapping[str, Any] = {"needs_key": False, "top_logprobs": 20, "raw_logprobs": True}
 _HUGGING_FACE_KEYS = ("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN")
 _AZURE_KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
@@ -66,16 +67,8 @@ HOSTS = (
     Host("openrouter", "https://openrouter.ai/api/v1", top_logprobs=20, logprobs_vary=True),
     Host("deepseek", "https://api.deepseek.com/v1", top_logprobs=20),
     Host("gemini", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), structure="json_schema"),
-    Host(
-        "ollama",
-        "http://localhost:11434/v1",
-        needs_key=False,
-        structure="json_schema",
-        top_logprobs=20,
-        raw_logprobs=True,
-        logprobs_vary=True,
-    ),
-    Host("vllm", "http://localhost:8000/v1", needs_key=False, structure="choice", top_logprobs=20, raw_logprobs=True),
+    Host("ollama", "http://localhost:11434/v1", structure="json_schema", logprobs_vary=True, **_OWN_SERVER),
+    Host("vllm", "http://localhost:8000/v1", structure="choice", **_OWN_SERVER),
     Host("azure", "", _AZURE_KEYS, auth="api-key", **_OPENAI),
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)

@@ -9,7 +9,16 @@ from typing import Any
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
-from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Finish, Message, Reply, Request, Usage
+from pcs_annotator.core.chat import (
+    LONGEST_ANSWER,
+    THINKING_TOKENS,
+    Constraint,
+    Finish,
+    Message,
+    Reply,
+    Request,
+    Usage,
+)
 from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
@@ -19,12 +28,8 @@ from pcs_annotator.models.provider import opens
 from pcs_annotator.models.reasoning import ask_with_room, has_thought, notice_thinking, usual_room
 
 FINISHES: dict[object, Finish] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    None: "stop",
-    "length": "length",
-    "max_tokens": "length",
+    **dict.fromkeys(("stop", "eos", "end_turn", None), "stop"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
     "content_filter": "filter",
 }
 ANSWER = "answer"
@@ -100,22 +105,19 @@ class WireModel(HttpModel):
             payload["logprobs"] = True
             payload["top_logprobs"] = alternatives
         if request.constraint is not None and self.can_constrain:
-            self._constrain(payload, request)
+            payload |= self._form(request.constraint)
         for name in self._left_out:
             payload.pop(name, None)
         return payload
 
-    def _constrain(self, payload: dict[str, Any], request: Request) -> None:
-        constraint = request.constraint
-        assert constraint is not None
+    def _form(self, constraint: Constraint) -> dict[str, Any]:
+        """Return the fields of a body that restrict the answer."""
         if constraint.choices and self._structure == "choice":
             choices = list(constraint.choices)
-            payload["structured_outputs"] = {"choice": choices}
-            payload["guided_choice"] = choices  # for vLLM before 0.11; later versions ignore it
-        elif constraint.choices:
-            payload["response_format"] = _response_format(_choice_schema(constraint.choices))
-        elif constraint.json_schema is not None:
-            payload["response_format"] = _response_format(constraint.json_schema)
+            return {"structured_outputs": {"choice": choices}, "guided_choice": choices}  # the latter for vLLM < 0.11
+        schema = _choice_schema(constraint.choices) if constraint.choices else constraint.json_schema
+        form = {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": schema}}
+        return {} if schema is None else {"response_format": form}
 
     def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
         """Return the reply, or None if the request should be sent again without what the server refused."""
@@ -166,13 +168,10 @@ class WireModel(HttpModel):
     def _failure(
         self, status: int, complaint: Complaint, headers: Mapping[str, str], payload: Mapping[str, Any]
     ) -> ModelError:
+        """Return the error of a server; a setting that it does not accept is no longer sent, and it is asked again."""
         wrong = complaint.parameter
-        if status == 400 and "unsupported" in complaint.code and wrong in ADJUSTABLE and wrong in payload:
-            return self._adjust(wrong)
-        return failure(self.site, status, complaint, headers)
-
-    def _adjust(self, wrong: str) -> ServerTrouble:
-        """Stop sending a setting that this model does not accept, and return a retryable error."""
+        if status != 400 or "unsupported" not in complaint.code or wrong not in ADJUSTABLE or wrong not in payload:
+            return failure(self.site, status, complaint, headers)
         done = "sending max_completion_tokens instead" if wrong == "max_tokens" else "it is no longer sent"
         message = f"{self.name} does not accept {wrong}; {done}"
         if wrong == "max_tokens":
@@ -261,10 +260,6 @@ def _choice_schema(choices: Sequence[str]) -> dict[str, object]:
         "required": [ANSWER],
         "additionalProperties": False,
     }
-
-
-def _response_format(schema: Mapping[str, object]) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": dict(schema)}}
 
 
 for _host in HOSTS:

@@ -38,8 +38,7 @@ class KnownAs:
     """A model that the ledger knows by another identity than its own."""
 
     def __init__(self, identity: str, model: ChatModel) -> None:
-        self.identity = identity
-        self._model = model
+        self.identity, self._model = identity, model
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

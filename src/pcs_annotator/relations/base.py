@@ -96,7 +96,7 @@ class MadeOf:
         return sum(part.calls(text) for part in self.parts)
 
 
-_BUILT_IN = ("prompted", "order", "wording", "rules")
+_BUILT_IN = ("prompted", "question", "rules")
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from pcs_annotator.relations.check_words import SPELT, Rewrite, addresses, mentions, prose, quoted
-from pcs_annotator.relations.language import likely_language
-from pcs_annotator.relations.word_lists import LOUD, SMALL, listed
+from pcs_annotator.relations.language import LOUD, SMALL, likely_language, listed
 
 _TOKEN = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*|[^\w\s]+|\n")
 _PARTS = re.compile("[-&]")

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.check_words import Rewrite, prose, words
-from pcs_annotator.relations.language import likely_language, may_be_english
-from pcs_annotator.relations.word_lists import listed, pattern, word_tables
+from pcs_annotator.relations.language import likely_language, listed, may_be_english, pattern, word_tables
 
 PLAIN = listed("negation", "plain")  # grammar: a clause with one of these says the opposite of the clause without it
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")

@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.language import likely_language, may_be_english, other_language
-from pcs_annotator.relations.word_lists import listed, pattern, word_tables
+from pcs_annotator.relations.language import (
+    likely_language,
+    listed,
+    may_be_english,
+    other_language,
+    pattern,
+    word_tables,
+)
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")

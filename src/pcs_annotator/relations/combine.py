@@ -12,8 +12,7 @@ from pcs_annotator.core.variant import ORIGINAL, CheckResult, Expectation, Statu
 from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, relations, rephrased
 from pcs_annotator.relations.checks import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
-from pcs_annotator.relations.order import LabelOrder
-from pcs_annotator.relations.wording import WithExamples, Wording
+from pcs_annotator.relations.question import LabelOrder, WithExamples, Wording
 
 
 @dataclass(frozen=True, slots=True)

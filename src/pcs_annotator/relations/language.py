@@ -1,9 +1,33 @@
-"""Which language a text is in, and whether it is prose; each text is judged by itself, never by its neighbours."""
+"""Words and patterns of `words.toml`, which language a text is in, and whether it is prose.
+
+Each text is judged by itself, never by its neighbours.
+"""
 
 import re
+import tomllib
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from importlib.resources import files
 
-from pcs_annotator.relations.word_lists import pattern, word_tables
+
+@cache
+def word_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the tables of `words.toml`."""
+    return tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+def listed(table: str, name: str) -> frozenset[str]:
+    """Return the words of a list in `words.toml`."""
+    return frozenset(word_tables()[table][name].split())
+
+
+def pattern(name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return a regular expression of `words.toml`."""
+    return re.compile(word_tables()["patterns"][name], flags | re.VERBOSE)
+
+
+SMALL = listed("names", "small")  # words that say little by themselves and are never names
+LOUD = listed("names", "loud")  # words that people capitalise although they are not names
 
 SAMPLE = 3_000  # characters: the beginning of a long text is enough
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
-from pcs_annotator.relations.word_lists import listed, pattern
+from pcs_annotator.relations.language import listed, pattern
 
 NOTHING_WRITTEN = "the model wrote nothing"
 CHANGED_NOTHING = "the rewrite changed nothing"
@@ -82,10 +82,6 @@ class SourceText:
         last = _WORD.findall(text.casefold())[-1:]
         return last != _WORD.findall(self.text.casefold())[-1:] and not _GOES_ON.isdisjoint(last)
 
-    def lost_without(self, whole: str, part: str) -> float:
-        """Return how much of the source is in a text and no longer in a part of it."""
-        return self.covers(whole) - self.covers(part)
-
 
 def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
     """Return the rewrites that a reply offers, in its order, each with the share `least` in common with the source."""
@@ -111,19 +107,15 @@ def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | 
 
 
 _REFUSALS = [pattern(name, re.I | re.S) for name in ("refusal", "foreign_refusal")]
-_NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
+_NOT_APPLICABLE = re.compile(r"(?s:.*)NOT APPLICABLE|(?i:\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-]))")
 
 
 def _refusal(text: str, source: str) -> Refused | None:
-    if _says_not_applicable(text) and not _says_not_applicable(source):
-        return Refused(DOES_NOT_APPLY, fails=False)
     # A text that is itself an apology may be rewritten as another one.
+    if _NOT_APPLICABLE.match(text) and not _NOT_APPLICABLE.match(source):
+        return Refused(DOES_NOT_APPLY, fails=False)
     refuses = any(refusal.match(text) and not refusal.match(source) for refusal in _REFUSALS)
     return Refused(REFUSES) if refuses else None
-
-
-def _says_not_applicable(text: str) -> bool:
-    return _NOTHING in text or _NOT_APPLICABLE.match(text) is not None
 
 
 # The marks between turns, as models of many families write them when their template goes wrong.
@@ -189,8 +181,8 @@ _MARKUP = re.compile(r"</?(?:b|i|u|em|strong|mark|p|br|span|div|blockquote)/?>",
 
 def _in_fences(text: str, source: str) -> list[str] | None:
     """Return the contents of fences; None if there are none."""
-    fences = [] if "```" in source or "~~~" in source else _FENCE.findall(text)
-    return [inner for _, inner in fences] or None
+    has_fences = "```" in source or "~~~" in source
+    return None if has_fences else [inner for _, inner in _FENCE.findall(text)] or None
 
 
 def _in_tags(text: str, source: str) -> list[str] | None:
@@ -313,7 +305,7 @@ def _trimmed(text: str, between: str, most: int, about: SourceText) -> str:
         if not _TALK.search(part) or about.likeness(part) >= 0.5 * best:
             return False
         remark = any(sign in part and sign not in about.text for sign in _REMARK_SIGNS)
-        return remark or about.lost_without(text, between.join(rest)) < 0.1
+        return remark or about.covers(text) - about.covers(between.join(rest)) < 0.1
 
     while len(parts) > most:
         if is_beside(parts[-1], parts[:-1]):
@@ -364,7 +356,7 @@ def _without_label(text: str, about: SourceText) -> str:
     if any(2 * about.covers(sentence) > about.covers(rest) for sentence in SENTENCE.split(label[0])[:-1]):
         return text
     long_enough = len(rest) > len(label[0]) or about.covers(rest) >= 0.5
-    return rest if long_enough and about.lost_without(text, rest) < 0.1 else text
+    return rest if long_enough and about.covers(text) - about.covers(rest) < 0.1 else text
 
 
 _QUOTES = {**_DOUBLE_QUOTES, "'": "'", "‘": "’", "`": "`"}

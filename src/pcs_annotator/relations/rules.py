@@ -7,9 +7,8 @@ from itertools import islice, pairwise
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.function import NotApplicable, text_rule
-from pcs_annotator.relations.language import NO_CASE, NO_LEAD_IN, NO_TYPOS, known_language
+from pcs_annotator.relations.language import LOUD, NO_CASE, NO_LEAD_IN, NO_TYPOS, SMALL, known_language, listed, pattern
 from pcs_annotator.relations.phrases import all_phrases
-from pcs_annotator.relations.word_lists import LOUD, SMALL, listed, pattern
 
 _WHOLE = pattern("kept_whole")
 _ANY_KEPT = re.compile(f"{_WHOLE.pattern}|{pattern('kept_part').pattern}", re.VERBOSE)
