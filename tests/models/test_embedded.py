@@ -78,10 +78,6 @@ def test_a_failed_download_is_raised_when_asking(tmp_path: Path, monkeypatch: py
     run(go())
 
 
-def test_closing_a_model_that_was_never_asked_does_nothing() -> None:
-    run(EmbeddedModel().close())
-
-
 @pytest.fixture
 def tiny_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[EmbeddedModel, list[str]]:
     """A model with random weights, and a list with an entry per download."""
@@ -115,18 +111,6 @@ def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tupl
 
     run(go())
     assert model._key not in sharing._shared
-
-
-def test_free_text_is_generated(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
-    model, _ = tiny_model
-
-    async def go() -> Reply:
-        reply = await model.ask(question("text", max_tokens=5))
-        await model.close()
-        return reply
-
-    reply = run(go())
-    assert reply.usage.output_tokens == 5 or reply.finish == "stop"
 
 
 def test_rewrites_wait_for_their_turn_without_a_timeout(
@@ -179,20 +163,6 @@ def test_texts_that_nobody_waits_for_any_more_are_not_written(
 
     run(go())
     assert len(written) == 1
-
-
-def test_a_text_that_is_too_long_to_rewrite_does_not_affect_the_others(
-    tiny_model: tuple[EmbeddedModel, list[str]],
-) -> None:
-    model, _ = tiny_model
-    requests = [question(text, max_tokens=2) for text in ("word " * 3000, *"abc")]
-
-    async def go() -> list[object]:
-        found = await asyncio.gather(*(model.ask(request) for request in requests), return_exceptions=True)
-        await model.close()
-        return list(found)
-
-    assert [type(found) for found in run(go())] == [Unanswerable, Reply, Reply, Reply]
 
 
 @pytest.fixture(scope="module")
@@ -248,17 +218,6 @@ def test_an_answer_does_not_depend_on_the_other_questions() -> None:
     alone = [run(model.ask(request)) for request in requests]
     logs = [[reply.logprobs for reply in replies] for replies in (together, backwards, alone)]
     assert logs[0] == logs[1] == logs[2]
-
-
-@needs_weights
-@pytest.mark.usefixtures("kept")
-def test_labels_may_have_many_tokens_and_start_like_other_labels() -> None:
-    task = Task(
-        labels=["sports", "sports news about football", "sports news about tennis"], instruction="Which kind of news?"
-    )
-    (reply,) = run(ask_all(opened("smollm2"), [asked("She won the final set at the net.", task)]))
-    assert list(scores(reply)) == list(task.labels)
-    assert np.exp(list(scores(reply).values())).sum() == pytest.approx(1, abs=1e-3)
 
 
 @needs_weights
