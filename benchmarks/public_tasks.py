@@ -21,7 +21,8 @@ import numpy as np
 
 from benchmarks.development_data import DATA
 from pcs_annotator import PcsWarning
-from pcs_annotator.verbs.fit_table import FitFiles, fit_table
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.import_votes import VoteSource, import_votes
 
 PANELS = {
     "small": ["llama3.1", "gemma2", "qwen2.5", "mistral", "llama3.2", "aya-expanse", "exaone3.5", "glm4"],
@@ -68,8 +69,9 @@ def measure(rows: list[dict[str, str]], panel: Sequence[str], gold_rows: int, se
                 gold = row["gold"] if place in chosen else ""
                 writer.writerow([place, gold, *(row[model] for model in panel)])
         labels = sorted({row[name] for row in rows for name in ["gold", *panel]} - {""})
-        files = FitFiles(table=table, model=Path(folder) / "model.json", labels=labels)
-        fitted = fit_table(files, {"max_error": 0.10})
+        run, changes = Path(folder) / "run", {"max_error": 0.10}
+        import_votes(VoteSource(table=table, folder=run, labels=labels), changes)
+        fitted = fit_run(run, changes)
     test = [place for place in range(len(rows)) if place not in chosen]
     truth = np.array([row["gold"] for row in rows])
     answers = {model: np.array([row[model] for row in rows]) for model in panel}

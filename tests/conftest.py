@@ -18,6 +18,7 @@ from pcs_annotator import PcsWarning
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.relations.base import relations
+from tests.command_line import Pcs
 from tests.postgres import PostgresServer, postgres_server, programs
 
 # No deadline, because a busy machine is slow. At a desk, every run tries other cases; CI tries many, and the same ones
@@ -122,3 +123,9 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.simulated import simulated_once
 
     return simulated_once(tmp_path_factory, 60, 20)
+
+
+@pytest.fixture
+def pcs(capsys: pytest.CaptureFixture[str]) -> Pcs:
+    """The command line."""
+    return Pcs(capsys)

@@ -82,7 +82,7 @@ def _questions(sets: Mapping[str, Draw], rng: np.random.Generator) -> dict[str, 
     single = _panels(benches, 1, 1)
     one, many = (_halves(_panels(benches, *sizes)) for sizes in ((1, 1), (2, MODELS)))
     by_relation = [
-        [bench.alone([], models, bench.plain.relations[place]) for bench, models in single + _panels(benches, MODELS)]
+        [bench.alone(models, bench.plain.relations[place]) for bench, models in single + _panels(benches, MODELS)]
         for place in range(4)
     ]
     relations = [compared(*pair) for pair in combinations(by_relation, 2)]
@@ -111,8 +111,8 @@ def _against_one_call(sets: Mapping[str, Draw], rng: np.random.Generator) -> dic
     for name, sizes in (("rq1", (1, 1)), ("rq3", (2, MODELS))):
         drawn = {of: _spoilt(_drawn(one, ROWS, rng), SPOILT[name], rng) for of, one in sets.items()}
         panels = _panels(_benches(drawn), *sizes)
-        ours = [bench.pcs([], models, "lr") for bench, models in panels]
-        found.update(_both(name.upper(), compared(ours, [bench.alone([], models) for bench, models in panels])))
+        ours = [bench.pcs(models) for bench, models in panels]
+        found.update(_both(name.upper(), compared(ours, [bench.alone(models) for bench, models in panels])))
     return found
 
 

@@ -248,7 +248,7 @@ def test_what_is_wrong_for_all_rows_is_one_clear_error(
     with pytest.raises(ConfigError, match="not a run folder"):
         load_run(tmp_path)
     with pytest.raises(ConfigError, match="no setting 'budget'"):
-        load_run(folder, budget=1)  # type: ignore[call-arg]
+        load_run(folder, budget=1)
     failing(AccessDenied("no such model"))
     with load_run(folder) as other, pytest.raises(AccessDenied, match="no such model"):
         other.label_table(texts(folder))

@@ -16,7 +16,7 @@ from pcs_annotator.judging.promise.certificate import Certificate, no_promise
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
-from pcs_annotator.showing.report.sections.quality import about_auroc, what_more_questions_bought
+from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
 from tests.builders import learn_model, simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
 
@@ -139,15 +139,6 @@ def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
     )
     assert what_more_questions_bought(all_three, "calls").endswith("] for 3 × the calls.")
     assert what_more_questions_bought(found[:-1]) == ""
-
-
-def test_a_missing_confidence_auroc_is_explained() -> None:
-    votes, gold = graded_votes([1.0])
-    found = cross_validate(votes, gold, ["uniform", "majority"], resamples=50)
-    without = [one._replace(figures={k: v for k, v in one.figures.items() if k != "auroc_confidence"}) for one in found]
-    assert "missing" not in about_auroc(found)
-    assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
-    assert "earlier version" in about_auroc(without)
 
 
 def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:

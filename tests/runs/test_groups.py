@@ -236,13 +236,13 @@ def test_languages_are_detected_where_no_column_names_them() -> None:
 def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.open(made)
     votes = run.votes.to_table().append_column("gold", [[*run.gold.labels]])
-    path, model = tmp_path / "votes.csv", tmp_path / "m.json"
+    path, folder = tmp_path / "votes.csv", tmp_path / "run"
     csv.write_csv(votes.append_column("source", [[*(run.votes.groups or ())]]), path)
-    assert main(["fit", str(path), "--by", "source", "--max-error", ".1", "--model-out", str(model)]) == 0
-    assert read_json(model)["certificate"]["groups"]["news"] > 100
+    assert main(["fit", str(path), "--by", "source", "--max-error", ".1", "-o", str(folder)]) == 0
+    assert read_json(folder / "model.json")["certificate"]["groups"]["news"] > 100
     csv.write_csv(votes, path)
-    assert main(["fit", str(path), "--by", "source", "--model-out", str(model)]) == 2
-    assert "--by needs a row per text" in capsys.readouterr().err
+    assert main(["fit", str(path), "--by", "source", "-o", str(tmp_path / "other")]) == 2
+    assert "has no column 'source' (--by)" in capsys.readouterr().err
 
 
 @pytest.mark.system

@@ -31,10 +31,10 @@ def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]
 
 
-def drawn_as_before(folder: Path) -> None:
-    """Make a folder say that its rows were chosen as informative, as an earlier version did."""
+def chosen_otherwise(folder: Path) -> None:
+    """Make a folder say that its rows were chosen for review, not at random."""
     drawn = folder / "drawn.csv"
-    drawn.write_text(drawn.read_text(encoding="utf-8").replace("at random", "informative"), encoding="utf-8")
+    drawn.write_text(drawn.read_text(encoding="utf-8").replace("at random", "for review"), encoding="utf-8")
 
 
 def test_without_gold_random_rows_are_written(tmp_path: Path) -> None:
@@ -83,18 +83,6 @@ def test_the_rows_of_a_run_without_gold_and_those_written_next_support_a_promise
     certificate = promised.learned.model.certificate
     assert certificate is not None
     assert (certificate.gold_rows, certificate.assumed_rows, certificate.holds) == (90, 0, True)
-
-
-def test_informative_rows_of_an_earlier_version_support_no_promise(tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=150, gold_rows=0)
-    folder = tmp_path / "run"
-    drawn_as_before(folder)
-    rows = [{**row, "drawn": "informative"} for row in labelled(read_csv(folder / "to_label.csv"))]
-    taught = fit_run(folder, None, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
-    assert taught.learned.model.calibrator is not None
-    certificate = taught.learned.model.certificate
-    assert certificate is not None
-    assert "at random" in certificate.why_not
 
 
 def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_first(tmp_path: Path) -> None:
@@ -163,7 +151,7 @@ def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -
     result = simulated_run(tmp_path, rows=20, gold_rows=0)
     rows = [
         {"id": "t500", "gold": "good", "drawn": "at random"},
-        {"id": "t1", "gold": "good", "drawn": "informative"},
+        {"id": "t1", "gold": "good", "drawn": "for review"},
         {"id": "t2", "gold": "bad", "drawn": "for review"},
         {"id": "t3", "gold": "bad", "drawn": "at random"},
     ]
@@ -197,7 +185,7 @@ def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> N
 
 def test_such_rows_support_no_promise_even_if_their_labels_come_with_the_data(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=60, gold_rows=0)
-    drawn_as_before(tmp_path / "run")
+    chosen_otherwise(tmp_path / "run")
     chosen = {row["id"] for row in read_csv(tmp_path / "run" / "to_label.csv")}
     data = tmp_path / "data.csv"
     rows = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(data)]

@@ -25,8 +25,14 @@ TABLE = b.Table(
         b.Column("0 to 1", "chart"),
     ],
     rows=[
-        [b.name(ATTACK), 1200, Figure(0.5, ENDS), b.Level(0.5, None, 1.0, 0.5), b.Spot(0.5, ENDS, 0, 1)],
-        [("no ", b.Styled("label", "quiet")), None, b.Shaded("7", "number heat-2"), b.Level(0.5, ENDS, 1, 0.25), ""],
+        [b.name(ATTACK), 1200, Figure(0.5, ENDS), b.Spot(0.5, None, 0, 1, 0.5, "level"), b.Spot(0.5, ENDS, 0, 1)],
+        [
+            ("no ", b.Styled("label", "quiet")),
+            None,
+            b.Shaded("7", "number heat-2"),
+            b.Spot(0.5, ENDS, 0, 1, 0.25, "level"),
+            "",
+        ],
     ],
     total=True,
 )
@@ -42,7 +48,7 @@ EVERY_BLOCK = b.section(
     b.Stamp("no promise", "warn"),
     b.Bullets([f"first {ATTACK}", b.text("second").words]),
     b.KeyValues([("version", "1.2"), ("names", (b.name("a"), " ", b.name("b")))]),
-    b.KeyFigures([b.KeyFigure("280", "rows", "of 300")]),
+    b.Group([b.KeyFigure("280", "rows", "of 300")], kind="tiles"),
     b.Shares([("accepted", "yes", 280), ("to review", "maybe", 20), ("no label", "no", 0)], 300),
     b.titled("A group", TABLE),
     b.Folded("More", [PLOT]),

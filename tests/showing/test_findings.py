@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import pytest
 from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluate.agreement import Scale, against_gold
 from pcs_annotator.judging.evaluate.side_by_side import KEPT, MethodFigures
 from pcs_annotator.judging.metrics.figures import Estimate
@@ -28,6 +26,7 @@ from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing.findings import what_to_look_at
+from tests.command_line import Pcs
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
 
@@ -332,7 +331,7 @@ def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("troubled")
 def test_terminal_json_and_report_name_the_same_troubles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pcs: Pcs
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
@@ -340,8 +339,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     Path("data.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
     options = ["--labels", "good,bad", "--model", "troubled:constant", "--model", "troubled:short"]
     command = ["run", "data.csv", *options, "--relations", "original,never,frame"]
-    assert main([*command, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json(*command)
     kinds = [flag["kind"] for flag in shown["look_at"]]
     assert kinds == [
         "no gold labels",
@@ -357,11 +355,9 @@ def test_terminal_json_and_report_name_the_same_troubles(
         "unreadable": 12,
     }
     assert shown["weights"]["by_relation"] == {"original": 0.5, "never": None, "frame": 0.5}
-    assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
+    assert pcs.json("label", "data.csv", "--run", "runs/data")["look_at"] == shown["look_at"][-1:]
     page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
-    assert main(["fit", "runs/data", "--details"]) == 0  # what to look at is kept after a run
-    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    text = re.sub(r"\s+", " ", pcs.out("fit", "runs/data", "--details"))
     assert "never – 0 % – cast no votes" in text
     assert "12 rewrites did not apply: • 12 never" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.tables.arrow import columns_of, text_column, texts_of
-from pcs_annotator.tables.find import as_arrow, table_name, table_place, table_stem
+from pcs_annotator.tables.find import as_arrow, source_name, table_place, table_stem
 
 ROWS = {"id": ["1", "02"], "a|original": ["fake", ""]}
 
@@ -241,9 +241,9 @@ def test_missing_texts_are_none(missing: object) -> None:
 
 
 def test_messages_name_the_file_or_just_the_table(tmp_path: Path) -> None:
-    assert table_name(tmp_path / "votes.csv") == "votes.csv"
-    assert table_name(str(tmp_path / "votes.csv")) == "votes.csv"
-    assert table_name(ROWS) == "the table"
+    assert source_name(tmp_path / "votes.csv") == "votes.csv"
+    assert source_name(str(tmp_path / "votes.csv")) == "votes.csv"
+    assert source_name(ROWS) == "the table"
 
 
 @pytest.mark.parametrize(

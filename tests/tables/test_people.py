@@ -36,7 +36,7 @@ def written(folder: Path, content: str) -> Path:
 
 def test_rows_to_label_have_an_empty_column_for_the_person(tmp_path: Path) -> None:
     path = tmp_path / "to_label.csv"
-    write_to_label(path, [("a", 'says "no", then\nyes', "informative"), ("b", "Two", "at random")])
+    write_to_label(path, [("a", 'says "no", then\nyes', "for review"), ("b", "Two", "at random")])
     lines = path.read_text(encoding="utf-8")
     assert lines.startswith("id,text,gold,drawn\n") or lines.startswith('"id","text","gold","drawn"\n')
     with pytest.raises(TableError, match=r"to_label\.csv.*gold is empty"):
@@ -50,7 +50,7 @@ def test_no_gold_is_a_table_without_rows(tmp_path: Path) -> None:
 
 def test_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     gold = [
-        GivenGold(2, "a", "good", "informative", text_hash="h1"),
+        GivenGold(2, "a", "good", "for review", text_hash="h1"),
         GivenGold(3, "b", "bad"),
         GivenGold(4, "c", "bad", "for review"),
     ]
@@ -69,12 +69,12 @@ def test_texts_may_be_in_the_column_that_they_have_in_the_data(tmp_path: Path) -
 
 
 def test_without_a_kind_a_row_was_chosen_by_a_person(tmp_path: Path) -> None:
-    path = written(tmp_path, "id,gold,drawn\na,good,\nb,bad,informative\n")
-    assert [one.kind for one in read_gold(path)] == ["by a person", "informative"]
+    path = written(tmp_path, "id,gold,drawn\na,good,\nb,bad,for review\n")
+    assert [one.kind for one in read_gold(path)] == ["by a person", "for review"]
 
 
 def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
-    drawn = [DrawnRow("a", "at random", "h1"), DrawnRow("=b", "for audit", "h2")]
+    drawn = [DrawnRow("a", "at random", "h1"), DrawnRow("=b", "for review", "h2")]
     write_drawn(tmp_path / "drawn.csv", drawn)
     assert read_drawn(tmp_path / "drawn.csv") == drawn
     write_drawn(tmp_path / "drawn.csv", [])
@@ -86,7 +86,7 @@ def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
     [
         ("id,label\na,good\n", r"filled\.csv.*'gold'.*id, label"),
         ("gold\ngood\n", "'id'"),
-        ("id,gold,drawn\na,good,by me\n", r"row 2.*'by me'.*at random,.* informative"),
+        ("id,gold,drawn\na,good,by me\n", r"row 2.*'by me'.*at random,.* for review"),
     ],
 )
 def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_of_a_limited_file_only_the_beginning_is_looked_at(tmp_path: Path, monke
     path = tmp_path / "t.csv"
     path.write_bytes(b"text\n" + b"plain\n" * 200_000 + b"caf\xe9\n")
     monkeypatch.setattr(source_files, "BLOCK", 1_000)
-    parts = open_parts(path, limit=10)
+    parts, _ = open_parts(path, limit=10)
     with pytest.raises(TableError, match=r"t\.csv cannot be read .*--encoding"):
         list(parts.batches(parts.schema))
     with pytest.warns(PcsWarning, match="is read as cp125"):
@@ -138,7 +138,7 @@ def test_json_lines_read_in_small_blocks_are_what_was_written(
 
 
 def rows_before_the_error(path: Path) -> list[str]:
-    parts = open_parts(path)
+    parts, _ = open_parts(path)
     read: list[str] = []
 
     def read_all() -> None:
@@ -206,7 +206,7 @@ def test_a_file_removed_after_a_look_at_it_is_an_error_that_says_so(tmp_path: Pa
     for name, content in (("t.csv", "text\none\n"), ("t.jsonl", '{"text": "one"}')):
         path = tmp_path / name
         path.write_text(content, encoding="utf-8")
-        parts = open_parts(path)
+        parts, _ = open_parts(path)
         path.unlink()
         with pytest.raises(TableError, match=rf"{name} is no longer there"):
             list(parts.batches(parts.schema))
@@ -220,7 +220,7 @@ def test_only_the_columns_that_are_wanted_are_read(tmp_path: Path) -> None:
     }
     for name, make in makers.items():
         make(tmp_path / name)
-        (table,) = open_parts(tmp_path / name).batches(pa.schema([("text", pa.string())]))
+        (table,) = open_parts(tmp_path / name)[0].batches(pa.schema([("text", pa.string())]))
         assert table.to_pydict() == {"text": ["one"]}
 
 
@@ -266,4 +266,4 @@ def test_json_in_another_encoding_is_guessed_and_the_guess_is_named(tmp_path: Pa
 def test_dialect_of_a_csv_file_is_what_it_was_written_with(tmp_path: Path, data: bytes, dialect: Dialect) -> None:
     path = tmp_path / "texts.csv"
     path.write_bytes(data)
-    assert open_parts(path).dialect == dialect
+    assert open_parts(path)[0].dialect == dialect

@@ -111,7 +111,7 @@ def test_texts_that_cells_share_and_relative_targets_are_read(tmp_path: Path) ->
 def test_a_large_sheet_comes_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_files, "BATCH_ROWS", 40)
     monkeypatch.setattr(workbook, "_PIECE", 1_000)
-    parts = open_parts(saved(tmp_path / "t.xlsx", [["id", "text"], *([number, "a"] for number in range(100))]))
+    parts, _ = open_parts(saved(tmp_path / "t.xlsx", [["id", "text"], *([number, "a"] for number in range(100))]))
     assert parts.rows == 100
     assert [len(table) for table in parts.batches(parts.schema)] == [40, 40, 20]
 

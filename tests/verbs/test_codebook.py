@@ -17,6 +17,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_run
+from tests.command_line import Pcs
 from tests.runs.reviewing import Reviewing
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
@@ -98,14 +99,9 @@ def write(name: str, rows: range, gold: int, frames: Callable[[list[str]], str] 
     Path(name).write_text("\n".join(lines) + "\n")
 
 
-def shown(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
-    assert main(arguments) == code
-    return capsys.readouterr().out
-
-
-def test_variables_share_their_calls_and_have_a_run_and_columns_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_variables_share_their_calls_and_have_a_run_and_columns_each(pcs: Pcs) -> None:
     write("data.csv", range(150), gold=100)
-    said = shown(["run", "data.csv"], capsys)
+    said = pcs.out("run", "data.csv")
     assert "150 rows, 2 variables" in said
     assert "600 calls" in said  # 150 texts, two models, two questions; not four times as many for four parts
     rows = read_csv(Path("runs/data/labels.csv"))
@@ -120,22 +116,22 @@ def test_variables_share_their_calls_and_have_a_run_and_columns_each(capsys: pyt
     for place in ("topic", "frames/human-interest"):
         assert Path("runs/data", place, "report.html").exists()
     assert re.search(r"frames +whole set +\d", said)
-    again = json.loads(shown(["run", "data.csv", "--json"], capsys))
+    again = pcs.json("run", "data.csv")
     assert {one["calls"] for one in again["variables"].values()} == {0}
     assert list(again["variables"]) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
-    assert "lr" in shown(["evaluate", "runs/data/topic", "--methods", "lr"], capsys)
+    assert "lr" in pcs.out("evaluate", "runs/data/topic", "--methods", "lr")
 
 
-def test_new_texts_get_all_variables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_texts_get_all_variables(pcs: Pcs) -> None:
     write("data.csv", range(120), gold=100)
     write("new.csv", range(500, 540), gold=0)
-    shown(["run", "data.csv", "-q"], capsys)
-    said = shown(["label", "new.csv", "--run", "runs/data"], capsys)
+    pcs.out("run", "data.csv", "-q")
+    said = pcs.out("label", "new.csv", "--run", "runs/data")
     assert "40 rows" in said
     rows = read_csv(Path("new-labels.csv"))
     assert sum(row["pcs_topic"] == truth(int(row["id"]))[0] for row in rows) > 30
     assert {"pcs_frames", "pcs_frames_confidence", "pcs_frames=morality"} <= rows[0].keys()
-    found = json.loads(shown(["label", "new.csv", "--run", "runs/data", "--json", "--replace"], capsys))
+    found = pcs.json("label", "new.csv", "--run", "runs/data", "--replace")
     assert found["variables"]["topic"]["rows"] == 40
 
 
@@ -143,11 +139,11 @@ def exact(rows: list[dict[str, str]]) -> list[bool]:
     return [row["pcs_frames"] == (";".join(truth(int(row["id"]))[1]) or "none") for row in rows]
 
 
-def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(pcs: Pcs) -> None:
     Path("pcs.toml").write_text(CONFIG.replace("@75", "@88").replace("max_error = 0.1", "max_error = 0.3"))
     write("data.csv", range(260), gold=200)
     write("new.csv", range(500, 900), gold=0)
-    said = shown(["run", "data.csv"], capsys)
+    said = pcs.out("run", "data.csv")
     assert "likewise of whole sets of frames" in " ".join(said.split())
     rows = read_csv(Path("runs/data/labels.csv"))
     sure = [float(row["pcs_frames_confidence"]) for row in rows]
@@ -157,11 +153,9 @@ def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(capsys: pytest.
         (one >= least) == (row["pcs_frames_set_decision"] == "accept") for one, row in zip(sure, rows, strict=True)
     )
     assert "whole set" in Path("runs/data/report.html").read_text()
-    assert "whole sets of frames" in " ".join(shown(["report", "runs/data"], capsys).split())
+    assert "whole sets of frames" in pcs("report", "runs/data")
     for ask in ("needed", "all"):
-        found = json.loads(
-            shown(["label", "new.csv", "--run", "runs/data", "--ask", ask, "--json", "--replace"], capsys)
-        )
+        found = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", ask, "--replace")
         labelled = read_csv(Path("new-labels.csv"))
         taken = [
             right
@@ -170,69 +164,67 @@ def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(capsys: pytest.
         ]
         assert found["sets"]["frames"]["decisions"]["accept"] == len(taken) > 100
         assert sum(taken) >= 0.7 * len(taken)
-    shown(["fit", "runs/data/frames/morality", "--optimiser", "uniform"], capsys)
+    pcs.out("fit", "runs/data/frames/morality", "--optimiser", "uniform")
     for ask in ("needed", "all"):
-        found = json.loads(
-            shown(["label", "new.csv", "--run", "runs/data", "--ask", ask, "--json", "--replace"], capsys)
-        )
+        found = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", ask, "--replace")
         assert found["sets"]["frames"]["decisions"] == {"review": 400}
         assert "pcs fit of all labels makes this promise again" in found["sets"]["frames"]["certificate"]["why_not"]
-    fitted = json.loads(shown(["fit", "runs/data", "--json"], capsys))
+    fitted = pcs.json("fit", "runs/data")
     assert fitted["sets"]["frames"]["certificate"]["threshold"] is not None
     Path("runs/data/frames/conflict/set/model.json").unlink()  # as if an earlier version had fitted
-    old = json.loads(shown(["report", "runs/data", "--json"], capsys))
+    old = pcs.json("report", "runs/data")
     assert old["sets"]["frames"]["certificate"] is None
 
 
-def test_a_plan_shows_the_price_of_one_call_and_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_shows_the_price_of_one_call_and_of_several(pcs: Pcs) -> None:
     write("data.csv", range(20), gold=10)
     for option, calls in (([], 80), (["--separately"], 160)):
-        assert json.loads(shown(["plan", "data.csv", "--json", *option], capsys))["calls"] == calls
+        assert pcs.json("plan", "data.csv", *option)["calls"] == calls
 
 
-def test_plan_and_methods_say_what_prompts_about_several_variables_showed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_methods_say_what_prompts_about_several_variables_showed(pcs: Pcs) -> None:
     write("data.csv", range(40), gold=30)
     examples = '[[variables.topic.examples]]\ntext = "Prices rose."\nlabel = "economy"\n'
     Path("pcs.toml").write_text(f"{CONFIG}\n{examples}", encoding="utf-8")
-    assert not json.loads(shown(["plan", "data.csv", "--json"], capsys))["examples"]
-    shown(["run", "data.csv", "-q"], capsys)
+    assert not pcs.json("plan", "data.csv")["examples"]
+    pcs.out("run", "data.csv", "-q")
     methods = methods_of(open_run(Path("runs/data/topic")))
     assert "Examples" not in methods
     assert "this one shared its prompt with 'frames'" in methods
 
 
-def test_variables_asked_separately_agree_with_one_call(capsys: pytest.CaptureFixture[str]) -> None:
+def test_variables_asked_separately_agree_with_one_call(pcs: Pcs) -> None:
     write("data.csv", range(120), gold=100)
-    shown(["run", "data.csv", "-q"], capsys)
-    shown(["run", "data.csv", "-q", "--separately", "-o", "runs/alone"], capsys)
+    pcs.out("run", "data.csv", "-q")
+    pcs.out("run", "data.csv", "-q", "--separately", "-o", "runs/alone")
     joint, alone = (read_csv(Path("runs", name, "labels.csv")) for name in ("data", "alone"))
     assert [row["pcs_topic"] for row in joint] == [row["pcs_topic"] for row in alone]
     assert [row["pcs_frames"] for row in joint] == [row["pcs_frames"] for row in alone]
 
 
 @pytest.mark.parametrize("written", [";".join, lambda frames: json.dumps(frames).replace('"', "'"), "|".join])
-def test_lists_of_gold_labels_are_read(written: Callable[[list[str]], str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_of_gold_labels_are_read(written: Callable[[list[str]], str], pcs: Pcs) -> None:
     lines = ["text\tframes"]
     lines += [f"Text {row}\t{written(truth(row)[1]) or 'none'}" for row in range(60)]
     Path("data.tsv").write_text("\n".join(lines) + "\n")
-    found = json.loads(shown(["run", "data.tsv", "--json"], capsys))
+    found = pcs.json("run", "data.tsv")
     gold = found["variables"]["frames=morality"]["gold_rows"]
     assert gold == 60
 
 
-def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(pcs: Pcs) -> None:
     lines = ["text,frames_conflict,frames_human interest,frames_morality"]
     for row in range(60):
         lines.append(f"Text {row}," + ",".join("WAHR" if frame in truth(row)[1] else "0" for frame in FRAMES))
     Path("data.csv").write_text("\n".join(lines) + "\n")
-    found = json.loads(shown(["run", "data.csv", "--json"], capsys))
+    found = pcs.json("run", "data.csv")
     assert found["variables"]["frames=conflict"]["gold_rows"] == 60
     Path("data.csv").write_text("text,frames_conflict\nText 1,1\n")
-    assert main(["run", "data.csv"]) == 2
-    assert "add frames_human interest" in capsys.readouterr().err
+    assert "add frames_human interest" in pcs.refused("run", "data.csv")
     Path("data.csv").write_text("\n".join([lines[0], "Text 1,1,maybe,0"]) + "\n")
-    assert main(["run", "data.csv", "-o", "other"]) == 2
-    assert "row 2, column frames_human interest: 'maybe' says neither yes nor no" in capsys.readouterr().err
+    assert "row 2, column frames_human interest: 'maybe' says neither yes nor no" in pcs.refused(
+        "run", "data.csv", "-o", "other"
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,29 +239,27 @@ def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(capsys: pyte
         ("text\nText 1\n", CONFIG.replace('kind = "many"', 'kind = "few"'), "frames.kind is 'few'"),
     ],
 )
-def test_codebooks_and_gold_that_cannot_be_used_are_refused(
-    data: str, config: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_codebooks_and_gold_that_cannot_be_used_are_refused(data: str, config: str, message: str, pcs: Pcs) -> None:
     Path("pcs.toml").write_text(config)
     Path("data.csv").write_text(data)
-    assert main(["run", "data.csv"]) == 2
-    assert message in capsys.readouterr().err
+    assert message in pcs.refused("run", "data.csv")
 
 
-def test_commands_for_one_run_name_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_for_one_run_name_the_variables(pcs: Pcs) -> None:
     write("data.csv", range(40), gold=30)
-    shown(["run", "data.csv", "-q"], capsys)
-    assert main(["paper", "runs/data"]) == 2
-    assert "runs/data has several variables: name one of them, runs/data/topic," in capsys.readouterr().err
-    assert main(["report", "runs/data/tone"]) == 2
-    assert "has several variables, but no runs/data/tone: name one of them, runs/data/topic," in capsys.readouterr().err
-    assert main(["fit", "runs/data", "--gold", "to_label.csv"]) == 2
-    assert "such as pcs fit runs/data/topic --gold to_label.csv" in capsys.readouterr().err
+    pcs.out("run", "data.csv", "-q")
+    assert "runs/data has several variables: name one of them, runs/data/topic," in pcs.refused("paper", "runs/data")
+    assert "has several variables, but no runs/data/tone: name one of them, runs/data/topic," in pcs.refused(
+        "report", "runs/data/tone"
+    )
+    assert "such as pcs fit runs/data/topic --gold to_label.csv" in pcs.refused(
+        "fit", "runs/data", "--gold", "to_label.csv"
+    )
 
 
-def test_a_fit_writes_all_labels_anew_with_what_people_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fit_writes_all_labels_anew_with_what_people_said(pcs: Pcs) -> None:
     write("data.csv", range(120), gold=100)
-    shown(["run", "data.csv", "-q"], capsys)
+    pcs.out("run", "data.csv", "-q")
     before = read_csv(Path("runs/data/labels.csv"))
     assert "pcs_topic_final" not in before[0]
     items = [Item(id=row["id"], text=row["text"]) for row in before]
@@ -277,7 +267,7 @@ def test_a_fit_writes_all_labels_anew_with_what_people_said(capsys: pytest.Captu
     other = {row["id"]: TOPICS[1 - TOPICS.index(row["pcs_topic"])] for row in before}
     Reviewing(Path("runs/data/topic"), items, frame).judge("110", other["110"])
     Reviewing(Path("runs/data/frames/morality"), items, frame).judge("110", "yes")
-    fitted = json.loads(shown(["fit", "runs/data", "--max-error", "0.2", "--json"], capsys))
+    fitted = pcs.json("fit", "runs/data", "--max-error", "0.2")
     assert json.loads(Path("runs/data/topic/model.json").read_text())["fit"] == {"max_error": 0.2}
     assert fitted["variables"]["frames=morality"]["gold_rows"] == 101
     after = {row["id"]: row for row in read_csv(Path("runs/data/labels.csv"))}
@@ -288,42 +278,42 @@ def test_a_fit_writes_all_labels_anew_with_what_people_said(capsys: pytest.Captu
 
 
 def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
+    pcs: Pcs,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = ["text,topic", *(f"Text {row},{truth(row)[0]}" for row in range(60))]
     Path("data.csv").write_text("\n".join(lines) + "\n")
-    shown(["run", "data.csv", "-q"], capsys)
-    said = shown(["report", "runs/data", "-o", "all.html"], capsys)
+    pcs.out("run", "data.csv", "-q")
+    said = pcs.out("report", "runs/data", "-o", "all.html")
     assert re.search(r"frames=morality +many +unknown", said)
     page = Path("all.html").read_text()
     assert '<a href="runs/data/frames/human-interest/report.html">frames=human interest</a>' in page
     assert '<a href="topic/report.html">' in Path("runs/data/report.html").read_text()
     Path("mine.html").write_text("<p>mine</p>")
     assert main(["report", "runs/data", "-o", "mine.html"]) == 2
-    found = json.loads(shown(["evaluate", "runs/data", "--methods", "lr,majority", "-o", "out", "--json"], capsys))
+    found = pcs.json("evaluate", "runs/data", "--methods", "lr,majority", "-o", "out")
     assert list(found["variables"]) == ["topic"]
     assert found["without_gold"] == [f"frames={frame}" for frame in FRAMES]
     assert Path("out/topic").is_dir()
     capsys.readouterr()
-    said = shown(["evaluate", "runs/data", "--methods", "lr,majority"], capsys)
+    said = pcs.out("evaluate", "runs/data", "--methods", "lr,majority")
     assert "too little gold" in " ".join(said.split())
     Path("data.csv").write_text("text\nText 1\nText 2\n")
-    shown(["run", "data.csv", "-q", "-o", "runs/bare"], capsys)
-    assert main(["evaluate", "runs/bare"]) == 2
-    assert "no variable of runs/bare has enough gold to compare methods: pcs review" in capsys.readouterr().err
+    pcs.out("run", "data.csv", "-q", "-o", "runs/bare")
+    assert "no variable of runs/bare has enough gold to compare methods: pcs review" in pcs.refused(
+        "evaluate", "runs/bare"
+    )
 
 
-def test_half_a_codebook_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_half_a_codebook_is_refused(pcs: Pcs) -> None:
     write("data.csv", range(40), gold=30)
-    shown(["run", "data.csv", "-q"], capsys)
+    pcs.out("run", "data.csv", "-q")
     Path("runs/data/frames/morality/votes.parquet").unlink()
     for command in ("fit", "report", "evaluate"):
-        assert main([command, "runs/data"]) == 2
-        assert "half a codebook: runs/data/frames/morality has no answers; pcs run" in capsys.readouterr().err
-    shown(["run", "data.csv", "-q"], capsys)
+        assert "half a codebook: runs/data/frames/morality has no answers; pcs run" in pcs.refused(command, "runs/data")
+    pcs.out("run", "data.csv", "-q")
     Path("runs/data/items.parquet").unlink()
-    assert main(["fit", "runs/data"]) == 2
-    assert "runs/data has no items.parquet: pcs run, once more, writes it" in capsys.readouterr().err
+    assert "runs/data has no items.parquet: pcs run, once more, writes it" in pcs.refused("fit", "runs/data")
 
 
 def test_a_sheet_has_the_variables_and_python_runs_them() -> None:
@@ -343,23 +333,20 @@ def test_a_sheet_has_the_variables_and_python_runs_them() -> None:
         run_codebook("data.csv", "pcs.toml", "other", codebook="book.csv")
 
 
-def test_labels_of_all_variables_follow_the_policy_for_outputs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_labels_of_all_variables_follow_the_policy_for_outputs(pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:
     write("data.csv", range(40), gold=30)
     Path("new.csv").write_text("id;text;note\n1;Text 500 says something.;=1+1\n2;Text 501 says something.;=2\n")
-    shown(["run", "data.csv", "-q"], capsys)
+    pcs.out("run", "data.csv", "-q")
     label = ["label", "new.csv", "--run", "runs/data", "-q"]
     Path("mine.csv").write_text("mine")
-    assert main([*label, "-o", "mine.csv"]) == 2
-    assert "mine.csv exists" in " ".join(capsys.readouterr().err.split())
+    assert "mine.csv exists" in pcs.refused(*label, "-o", "mine.csv")
     assert Path("mine.csv").read_text() == "mine"
-    shown([*label, "-o", "mine.csv", "--replace", "--spreadsheet-safe"], capsys)
+    pcs.out(*label, "-o", "mine.csv", "--replace", "--spreadsheet-safe")
     assert [kept.read_text() for kept in Path().glob("mine-20*.csv")] == ["mine"]
     assert Path("mine.csv").read_text().splitlines()[1].startswith("1;Text 500 says something.;'=1+1;")
     with Path("new.csv").open() as piped:
         monkeypatch.setattr("sys.stdin", piped)
-        shown(["label", "-", "--run", "runs/data", "-o", "rows", "--format", "jsonl", "-q"], capsys)
+        pcs.out("label", "-", "--run", "runs/data", "-o", "rows", "--format", "jsonl", "-q")
     rows = [json.loads(line) for line in Path("rows").read_text().splitlines()]
     assert [row["pcs_topic"] for row in rows] == [truth(row)[0] if row else None for row in (500, 501)]
     assert all(row["pcs_frames"] for row in rows)
@@ -367,7 +354,7 @@ def test_labels_of_all_variables_follow_the_policy_for_outputs(
 
 @pytest.mark.parametrize("several", [True, False])
 def test_a_run_makes_at_most_the_calls_of_the_plan(
-    several: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    several: bool, pcs: Pcs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = CONFIG.replace('use = ["original", "order"]', "").replace(
         '["economy", "health"]', '["economy", "health", "art"]'
@@ -376,7 +363,7 @@ def test_a_run_makes_at_most_the_calls_of_the_plan(
     if not several:  # such a model is asked about every part in a call of its own
         monkeypatch.setattr("pcs_annotator.asking.annotators.annotator.gets_no_examples", lambda _: True)
     write("data.csv", range(12), gold=0)
-    planned = json.loads(shown(["plan", "data.csv", "--json"], capsys))
+    planned = pcs.json("plan", "data.csv")
     main(["run", "data.csv", "--json"])  # this model answers only one of the questions if they are asked alone
     made = json.loads(capsys.readouterr().out)
     assert planned["calls"] == sum(one["calls"] for one in made["variables"].values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shutil
 from pathlib import Path
@@ -25,6 +24,7 @@ from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from pcs_annotator.verbs.run import run
+from tests.command_line import Pcs
 from tests.reviewing.reviewing import judge
 from tests.showing.report.reading import section
 from tests.simulated import simulated_models, truth_of, write_csv
@@ -244,15 +244,13 @@ def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
     assert paper.methods in text
 
 
-def test_the_ending_or_the_option_decides_about_the_format(capsys: pytest.CaptureFixture[str], made: Path) -> None:
+def test_the_ending_or_the_option_decides_about_the_format(pcs: Pcs, made: Path) -> None:
     assert format_of(None, Path("a.TEX")) == "latex"
     assert format_of(None, Path("results")) == "markdown"
     assert format_of("csv", Path("a.txt")) == "csv"
-    assert main(["paper", str(made), "--format", "csv", "--order", "bad,good"]) == 0
-    assert capsys.readouterr().out.startswith("quantity,")
+    assert pcs.out("paper", made, "--format", "csv", "--order", "bad,good").startswith("quantity,")
     assert main(["paper", str(made), "-o", "a.pdf"]) == 2
-    assert main(["paper", str(made), "--order", "bad"]) == 2
-    assert "--order must name every label once" in capsys.readouterr().err
+    assert "--order must name every label once" in pcs.refused("paper", made, "--order", "bad")
 
 
 def test_an_order_given_later_counts_the_same_rows(made: Path, paper: Paper) -> None:
@@ -275,21 +273,8 @@ def test_without_enough_gold_there_is_no_table_and_the_message_says_why(tmp_path
     assert "Not known yet. No gold labels" in section(render(open_run(folder)), "quality")
 
 
-def test_a_folder_of_an_earlier_version_still_opens_and_says_how_to_get_the_figures(made: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(made, tmp_path / "run")
-    old = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-    kept = {name: value for name, value in old.items() if name not in ("against_gold", "among_coders")}
-    (folder / "evaluation.json").write_text(json.dumps(kept), encoding="utf-8")
-    result = open_run(folder)
-    assert result.learned.against_gold is None
-    with pytest.raises(GoldError, match="pcs fit makes them again"):
-        paper_of(result)
-    assert "pcs fit FOLDER adds them" in section(render(result), "quality")
-
-
-def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(made), "--md"]) == 0
-    text = capsys.readouterr().out
+def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, pcs: Pcs) -> None:
+    text = pcs.out("report", made, "--md")
     assert text.startswith("## data\\_1&amp;2.csv\n\n| | |\n| --- | --- |\n| labelled | 90 rows: ")
     assert "| quality | " in text
     assert "\n### Promise\n\n- " in text
@@ -297,10 +282,9 @@ def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, capsys
     assert str(made) not in text
 
 
-def test_a_summary_without_gold_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_without_gold_says_so(tmp_path: Path, pcs: Pcs) -> None:
     folder = labelled(tmp_path, ())
-    assert main(["report", str(folder), "--md"]) == 0
-    text = capsys.readouterr().out
+    text = pcs.out("report", folder, "--md")
     assert "| quality | unknown: no gold labels" in text
     assert "### Promise" not in text
     assert "| Accuracy" not in text

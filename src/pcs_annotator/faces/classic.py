@@ -62,10 +62,6 @@ class PCS:
             `CollectSettings(answers="graded")` keeps the probability of every label from models that give
             log-probabilities, which is worth more than all rewrites together, and suits `Optimizer="auto"`.
         seed: Random seed for learning.
-
-    Examples:
-        >>> PCS("Label the news as <label>Fake</label> or <label>Real</label>.", "news.csv", ["llama3-8b-8192"])
-        PCS('news.csv', annotators=['llama3-8b-8192'], not fitted)
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # the paper's signature
@@ -134,14 +130,9 @@ class PCS:
     def register_mr(self, name: str, function_or_prompt: RelationLike) -> None:
         """Add your own relation: texts are rewritten with it too, and it gets a weight.
 
-        Args:
-            name: Its name in `weights.by_relation`; in files it is the next `mr`.
-            function_or_prompt: A function (sync or async) that returns the rewritten text, or None if it does not
-                apply; or a prompt for the textmutator, optionally with `{text}` as placeholder. Rewrites of a prompt
-                must pass the meaning checks.
-
-        Raises:
-            ConfigError: The name is taken, or a prompt is given and there is no textmutator.
+        It is a function (sync or async) that returns the rewritten text, or None if it does not apply; or a prompt for
+        the textmutator, perhaps with `{text}`, whose rewrites must pass the meaning checks. In files, its name is the
+        next `mr`.
         """
         if not isinstance(name, str) or not name.strip() or {"|", "+", "\n"} & set(name):
             raise ConfigError(f"{name!r} is not a valid relation name: use a word without | and +")
@@ -217,12 +208,8 @@ class PCS:
         path = Path(self.dataset_path)
         dataset, labels = classic.read_classic_dataset(path, self.prompt)
         panel = self._panel(Task(self.prompt, labels))
+        answers = classic.beside(path, "annotations.csv")
         weights = await classic.learn_weights(
-            panel,
-            dataset,
-            classic.beside(path, "annotations.csv"),
-            self.Optimizer,
-            self.seed,
-            self.generate_annotations,
+            panel, dataset, answers, self.Optimizer, self.seed, self.generate_annotations
         )
         return LearnedTask(panel.task, weights)

@@ -19,7 +19,7 @@ from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.faces.outputs import Outputs, is_matrix
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.columns import probabilities
-from pcs_annotator.runs.default_panel import DefaultPanel, Support
+from pcs_annotator.runs.default_panel import Support
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
@@ -81,11 +81,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             gives rough ones, shrunk towards chance, with fewer raw scores.
         shares_: The share of each class among gold rows, which `predict_proba` returns for a text without votes.
         fallback_: The class with most gold rows, the first if tied, which `predict` returns for such a text.
-
-    Examples:
-        >>> PCSClassifier("Is it about sports?", ["scripted:hash"], relations=["original"])
-        PCSClassifier(annotators=['scripted:hash'], relations=['original'],
-                      task='Is it about sports?')
     """
 
     outputs_: Outputs | None
@@ -127,14 +122,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             example = str(next(iter(parts.values())))
             raise ConfigError(f"{folder} is a codebook: use load_run, or from_run({example!r}) for one variable")
         recorded = Run.open(Path(folder))
-        config, learn = recorded.config, recorded.config.learn
-        arguments = {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
-        arguments |= {
-            "optimiser": learn.optimiser,
-            "max_error": learn.max_error,
-            "seed": learn.seed,
-            "text": learn.text,
-        }
+        config = recorded.config
+        arguments = {name: getattr(config.learn, name) for name in ("optimiser", "max_error", "seed", "text")}
+        arguments |= {"annotators": annotators_of(recorded), "relations": list(config.relations.use)}
         arguments |= {"ledger": ledger_of(recorded.folder, config), "settings": collect_settings_of(config, None)}
         return cls(**{"task": task_of(config), **arguments, **parameters})
 
@@ -149,7 +139,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             self.classes_ = self.outputs_.classes
             return self
         classes, task, gold, rows = self._read(texts, y)
-        self.panel_ = self._usual_panel(task, texts[rows[0]]) if self.relations is None else None
+        self.panel_ = None
+        if self.relations is None:
+            annotators = _listed(self.annotators, "annotators")
+            support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
+            self.panel_ = support.panel()
         votes = self._ask(task, [texts[row] for row in rows])
         self.model_ = fit_for_classifier(
             votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error, text=self.text
@@ -178,10 +172,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return classes, task, gold, rows
 
     def predict(self, X: object) -> Array:
-        """Return the most probable class of each text, the same as in `label` and `predict_proba`.
-
-        Texts without votes get `fallback_`, with a warning.
-        """
+        """Return the most probable class of each text; without votes, `fallback_`, with a warning."""
         if several := getattr(self, "outputs_", None):
             return several.predict(X)
         outcomes = self.label(X)
@@ -196,10 +187,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.array(chosen, dtype=self.classes_.dtype)
 
     def predict_proba(self, X: object) -> Floats:
-        """Return an array `[text, class]` with columns as in `classes_`; rows sum to 1.
+        """Return an array `[text, class]` with columns as in `classes_`; rows without votes are `shares_`.
 
-        The values are calibrated probabilities if `calibrated_` is true. Otherwise they are rough probabilities, or raw
-        scores if `model_.calibrator` is None. A text without votes gets `shares_`.
+        Without `model_.calibrator`, the values are raw scores.
         """
         check_is_fitted(self)
         if self.outputs_:
@@ -217,11 +207,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """Return the accuracy on the texts that have a label; the others are left out."""
         check_is_fitted(self)
         texts, several = texts_of(X), self.outputs_
-        parts = (
-            [(self, y)]
-            if several is None
-            else [(several.fitted[at], output) for at, output in several.columns(y).items()]
-        )
+        parts = [(self, y)]
+        if several is not None:
+            parts = [(several.fitted[at], output) for at, output in several.columns(y).items()]
         gold = [gold_of(column, len(texts)) for _, column in parts]
         rows = [row for row, values in enumerate(zip(*gold, strict=True)) if None not in values]
         if not rows:
@@ -268,11 +256,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             rewriter=settings.rewriter if self.rewriter is None else self.rewriter,
             draws=settings.draws if self.draws == 1 else self.draws,
         )
-
-    def _usual_panel(self, task: Task, text: str) -> DefaultPanel:
-        annotators = _listed(self.annotators, "annotators")
-        support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
-        return support.panel()
 
 
 def _listed(values: object, name: str) -> list[Any]:
@@ -381,8 +364,7 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
         raise _no_such_number(labels, gold)
     if not named:
         meaning = ", ".join(f"{position} is {label!r}" for position, label in places.items())
-        message = f"the numbers in y are read as positions among the sorted labels: {meaning}"
-        warn_user(message)
+        warn_user(f"the numbers in y are read as positions among the sorted labels: {meaning}")
     return Classes(dict(sorted((names if named else places).items())))
 
 

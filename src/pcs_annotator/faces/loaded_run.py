@@ -47,10 +47,6 @@ class LoadedRun(Frame):
     It can be pickled, so that Ray, Spark and Daft can send it to other processes, and used by several threads. Models
     and ledger are opened when the first text is labelled, in each process once. `close`, the end of a `with` block or
     the end of the process closes them.
-
-    Attributes:
-        folder: The run folder.
-        options: How it labels.
     """
 
     def __init__(self, folder: Path, options: LoadOptions) -> None:
@@ -82,10 +78,6 @@ class LoadedRun(Frame):
             if self._engine is not None:
                 self._engine.close()
             self._engine = None
-
-    def check(self) -> None:
-        """Raise if the folder is not a run folder."""
-        Run.open(self.folder)
 
     @cached_property
     def result(self) -> RunResult:
@@ -217,11 +209,8 @@ class LoadedRun(Frame):
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
         fitted = self._fitted()
-        kind, probable, sets = (
-            (fitted.get("shape") or {}).get("kind"),
-            bool(fitted.get("calibrator")),
-            fitted.get("sets"),
-        )
+        kind, sets = (fitted.get("shape") or {}).get("kind"), fitted.get("sets")
+        probable = bool(fitted.get("calibrator"))
         ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
         details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         listed = bool(sets) and kind not in ("scale", "number")
@@ -269,22 +258,20 @@ def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
 
 
 def _texts_of(name: str, column: pa.ChunkedArray) -> list[_Text]:
-    kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return [_decoded(value) for value in column.to_pylist()]
-    texts = text_column(name, column)
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        column = text_column(name, column)
     try:
-        values = texts.to_pylist()
+        return [*map(_decoded, column.to_pylist())]
     except UnicodeDecodeError:  # Arrow takes the word of other programs for what is UTF-8
-        return [_decoded(value) for value in texts.cast(pa.large_binary()).to_pylist()]
-    return [(value, "") if value and value.strip() else ("", NO_TEXT) for value in values]
+        return [*map(_decoded, column.cast(pa.large_binary()).to_pylist())]
 
 
-def _decoded(value: bytes | None) -> _Text:
+def _decoded(value: str | bytes | None) -> _Text:
     try:
-        return (value.decode(), "") if value and value.strip() else ("", NO_TEXT)
+        text = value.decode() if isinstance(value, bytes) else value or ""
     except UnicodeDecodeError:
         return ("", NOT_TEXT)
+    return (text, "") if text.strip() else ("", NO_TEXT)
 
 
 def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:

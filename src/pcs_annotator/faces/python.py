@@ -1,15 +1,16 @@
 """`run`, `label` and `evaluate` for Python: what the commands of the same name do, with values instead of text."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
-from inspect import cleandoc
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, Unpack, get_type_hints
+from typing import Any, ParamSpec, TypeVar
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import in_notebook
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
@@ -18,6 +19,7 @@ from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs import settings as kinds
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -36,6 +38,41 @@ from pcs_annotator.verbs.codebook import CodebookResult
 PathLike = str | Path
 P = ParamSpec("P")
 T = TypeVar("T")
+OF_SAVING = [setting.name for setting in settings_in(kinds.Saving) if setting.option]
+OF_LOADED_RUN = ("models", "relations", "text_column", "ledger", *kinds.SPENDING, *OF_SAVING)
+SETTINGS = {name: setting for name, (_, setting) in kinds.all_settings().items()}
+OF_RUN = [setting for name, setting in SETTINGS.items() if name not in OF_SAVING]
+OF_LABEL = [SETTINGS[name] for name in (*OF_LOADED_RUN, "id_column", "encoding", "sheet", "limit", "replace", "wait")]
+
+
+def _taking(settings: Collection[Setting]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator for functions that take settings by name: it adds them to signature and documentation.
+
+    A name that is no setting is an error that lists those that are.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        given = signature(function)
+        parameters = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        names = [setting.name for setting in settings]
+
+        @wraps(function)
+        def checked(*arguments: P.args, **named: P.kwargs) -> T:
+            unknown = next((name for name in named if name not in (*names, *given.parameters)), None)
+            if unknown is not None:
+                raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")
+            return function(*arguments, **named)
+
+        lines = (f"    `{setting.name}`: {setting.help}" for setting in settings)
+        checked.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Settings:", *lines])
+        parameters += [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.kind)
+            for each in settings
+        ]
+        setattr(checked, "__signature__", given.replace(parameters=parameters))  # noqa: B010  # unknown to mypy
+        return checked
+
+    return decorate
 
 
 def _async_twin(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -50,19 +87,7 @@ def _async_twin(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]
     return twin
 
 
-def _documented(settings: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that adds what each setting means to a docstring."""
-
-    def documented(function: Callable[P, T]) -> Callable[P, T]:
-        table = kinds.all_settings()
-        lines = (f"    `{name}`: {table[name][1].help}" for name in get_type_hints(settings))
-        function.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Settings:", *lines])
-        return function
-
-    return documented
-
-
-@_documented(kinds.RunSettings)
+@_taking(OF_RUN)
 def run(
     data: object,
     out: PathLike | None = None,
@@ -70,7 +95,7 @@ def run(
     config: PathLike | None = None,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[kinds.RunSettings],
+    **settings: Any,
 ) -> RunResult:
     """Rewrite, ask, learn and label texts; the run folder gets labels, model and report.
 
@@ -83,9 +108,9 @@ def run(
         config: A `pcs.toml`; by default none is read.
         progress: Show progress: a bar in a notebook, text on stderr elsewhere. By default only in a notebook.
         environment: Keys and base URLs; by default those of the process and of `.env`.
-        settings: Options of `pcs run`, which override those in `config`; see `RunSettings`. A model may be a name, a
-            function or a chat model, and a relation a name or a function that takes a text and returns its rewrite or
-            None. A run folder knows functions and objects by name alone.
+        settings: Options of `pcs run`, such as `max_error` for `--max-error`, which override those in `config`. A model
+            may be a name, a function or a chat model, and a relation a name or a function that takes a text and returns
+            its rewrite or None. A run folder knows functions and objects by name alone.
     """
     return replace(running.run(_request(data, config, out, progress, environment, settings)), plotter=picture)
 
@@ -96,9 +121,9 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
     out: PathLike | None,
     progress: bool | None,
     environment: Mapping[str, str] | None,
-    settings: kinds.RunSettings,
+    values: dict[str, Any],
 ) -> RunRequest:
-    objects, values = _named(settings)
+    objects = _objects_named(values)
     source = place_or_table(data)
     folder = default_folder(source) if out is None else Path(out)
     learn, named = running.learn_defaults(folder), kinds.take_settings(values)
@@ -119,6 +144,7 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
 arun = _async_twin(run)
 
 
+@_taking(OF_RUN)
 def run_codebook(
     data: object,
     config: PathLike,
@@ -126,7 +152,7 @@ def run_codebook(
     *,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[kinds.RunSettings],
+    **settings: Any,
 ) -> CodebookResult:
     """Label texts with the variables of a codebook, which `config` has in tables `[variables.NAME]`.
 
@@ -139,7 +165,7 @@ def run_codebook(
     return running_codebooks.run_codebook(request)
 
 
-@_documented(kinds.LabelSettings)
+@_taking(OF_LABEL)
 def label(
     data: object,
     folder: PathLike,
@@ -147,7 +173,7 @@ def label(
     *,
     progress: bool | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[kinds.LabelSettings],
+    **settings: Any,
 ) -> labelling.Labelled:
     """Label texts with the models, rewrites and weights of a fitted run.
 
@@ -157,23 +183,19 @@ def label(
         out: The file or address for the labels; by default a file next to `data`, and none for a table in memory.
         progress: As for `run`.
         environment: As for `run`.
-        settings: Options of `pcs label`; see `LabelSettings`. `models` and `relations` are the functions and objects
-            that the run was given as such, if any, because its folder knows only their names.
+        settings: Options of `pcs label`. `models` and `relations` are the functions and objects that the run was given
+            as such, if any, because its folder knows only their names.
     """
     source = place_or_table(data)
-    values = _checked(settings, kinds.LabelSettings)
-    objects, saving = (
-        OwnObjects.of(values.pop("models", ()), values.pop("relations", ())),
-        kinds.take(kinds.Saving, values),
-    )
+    objects, saving = _of_new_texts(settings)
     request = RunRequest(
         data=source,
         folder=Path(folder),
-        config=settings_of(kinds.take_settings(values)),
+        config=settings_of(kinds.take_settings(settings)),
         progress=in_notebook() if progress is None else progress,
         environment=environment,
         own=objects,
-        **values,
+        **settings,
     )
     file = None if out is None else Path(out)
     if out is None and isinstance(source, Path | str):
@@ -184,13 +206,13 @@ def label(
 alabel = _async_twin(label)
 
 
-@_documented(kinds.SavingSettings)
+@_taking([SETTINGS[name] for name in OF_LOADED_RUN])
 def load_run(
     folder: PathLike | RunResult | CodebookResult,
     *,
     concurrency: int | None = None,
     environment: Mapping[str, str] | None = None,
-    **settings: Unpack[kinds.SavingSettings],
+    **settings: Any,
 ) -> LoadedRun:
     """Load a fitted run: its results, and what labels further texts in this process or in those of a data engine.
 
@@ -201,38 +223,34 @@ def load_run(
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         settings: As for `label`; limits hold for each process.
     """
-    values = _checked(settings, kinds.SavingSettings)
-    objects, saving = (
-        OwnObjects.of(values.pop("models", ()), values.pop("relations", ())),
-        kinds.take(kinds.Saving, values),
-    )
+    objects, saving = _of_new_texts(settings)
     if isinstance(folder, RunResult):
         objects = folder.own.with_others(objects)
         folder = folder.folder.path
-    ledger = values.pop("ledger", None)
+    ledger = settings.pop("ledger", None)
     options = LoadOptions(
         in_flight=concurrency,
         ledger=None if ledger is None else absolute_address(ledger),
         environment=environment,
         saving=saving,
         own=objects,
-        **values,
+        **settings,
     )
     path = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
     if book := CodebookFolder.find(path):
         return LoadedCodebook(book, options)  # type: ignore[return-value]  # most folders have one variable
-    loaded = LoadedRun(path, options)
-    loaded.check()
-    return loaded
+    Run.open(path)  # raises if this is not a run folder
+    return LoadedRun(path, options)
 
 
+@_taking(settings_in(evaluating.Splitting))
 def evaluate(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     methods: Sequence[str] = (),
     *,
     rewritten: Sequence[str] = (),
-    **splitting: Unpack[kinds.SplittingSettings],
+    **splitting: Any,
 ) -> evaluating.Evaluated:
     """Return figures of every method on the same votes and splits, with intervals and paired tests.
 
@@ -242,66 +260,66 @@ def evaluate(
         methods: Names of optimisers and baselines; by default `auto`, the other usual ones and every baseline that
             these votes support. The first is tested against the others.
         rewritten: Relations whose variants a model wrote, so that their calls are counted.
-        splitting: `folds`, `repeats`, `seed` and `resamples`.
+        splitting: How rows are split and resampled.
     """
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return evaluating.evaluate_votes(recorded, evaluating.methods_named(methods), _splitting(splitting))
+    how = evaluating.Splitting(**splitting)
+    return evaluating.evaluate_votes(recorded, evaluating.methods_named(methods), how)
 
 
 aevaluate = _async_twin(evaluate)
 
 
+@_taking(settings_in(evaluating.Splitting))
 def relation_values(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     *,
     optimiser: str = "",
     rewritten: Sequence[str] = (),
-    **splitting: Unpack[kinds.SplittingSettings],
+    **splitting: Any,
 ) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
-    Args:
-        votes: Recorded votes; `votes.hard()` for labels without log-probabilities.
-        gold: As for `evaluate`.
-        optimiser: How to learn; by default `naive-bayes`, or `scaling` for graded votes.
-        rewritten: Relations whose variants a model wrote, so that their calls are counted.
-        splitting: `folds`, `repeats`, `seed` and `resamples`.
+    Everything is as in `evaluate`, but `optimiser` is how to learn: by default `naive-bayes`, or `scaling` for graded
+    votes. `votes.hard()` are labels without log-probabilities.
     """
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
-    return evaluating.value_of_votes(recorded, _splitting(splitting), optimiser)
+    return evaluating.value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)
 
 
-def compare(first: PathLike, second: PathLike, **splitting: Unpack[kinds.SplittingSettings]) -> Comparison:
+@_taking(settings_in(evaluating.Splitting))
+def compare(first: PathLike, second: PathLike, **splitting: Any) -> Comparison:
     """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
 
     Args:
         first: A run folder, or a part of the votes in one, such as `runs/news:model=openai:gpt-4o` or
             `runs/news:relations=original,order`.
         second: The same; without a folder, as in `:model=NAME`, a part of the first one.
-        splitting: `folds`, `repeats`, `seed` and `resamples`.
+        splitting: How rows are split and resampled.
     """
-    return evaluating.compare(str(first), str(second), _splitting(splitting))
+    return evaluating.compare(str(first), str(second), evaluating.Splitting(**splitting))
 
 
+@_taking(settings_in(EstimateQuestion))
 def estimate(data: object, **question: Any) -> Estimated:
     """Return shares, means, differences or a regression, corrected for the errors of machine labels.
 
     Args:
         data: The folder of a run; or, with `label` and `gold`, a table: a file, an address or a data frame.
-        question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`,
-            `weight`, `larger` and `p_adjust`; of a table also `label`, `gold` and `confidence`.
+        question: Options of `pcs estimate`.
     """
-    return estimate_any(data, EstimateQuestion(**_checked(question, EstimateQuestion)))
+    return estimate_any(data, EstimateQuestion(**question))
 
 
-def _splitting(values: kinds.SplittingSettings) -> evaluating.Splitting:
-    return evaluating.Splitting(**_checked(values, kinds.SplittingSettings))
+def _of_new_texts(values: dict[str, Any]) -> tuple[OwnObjects, kinds.Saving]:
+    """Take from the values the functions and objects among models and relations, and how to spend less."""
+    objects = OwnObjects.of(values.pop("models", ()), values.pop("relations", ()))
+    return objects, kinds.take(kinds.Saving, values)
 
 
-def _named(settings: kinds.RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
-    """Return the settings with names instead of functions and objects, and these by name."""
-    values = _checked(settings, kinds.RunSettings)
+def _objects_named(values: dict[str, Any]) -> OwnObjects:
+    """Replace functions and objects among the values by their names, and return them by name."""
     for name in ("labels", "models", "relations"):
         if isinstance(values.get(name), str):
             raise ConfigError(f"{name} is the single text {values[name]!r}: give a list")
@@ -311,13 +329,4 @@ def _named(settings: kinds.RunSettings) -> tuple[OwnObjects, dict[str, Any]]:
     if rewriter is not None and not isinstance(rewriter, str):
         rewriting = OwnObjects.of([rewriter], ())
         values["rewriter"], objects = next(iter(rewriting.models)), objects.with_others(rewriting)
-    return objects, values
-
-
-def _checked(values: Mapping[str, Any], table: type[Any]) -> dict[str, Any]:
-    """Return keyword arguments; one that is not known is an error that lists those that are."""
-    names = list(table.__annotations__)
-    unknown = next((name for name in values if name not in names), None)
-    if unknown is not None:
-        raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")
-    return dict(values)
+    return objects

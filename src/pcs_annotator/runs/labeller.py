@@ -154,6 +154,9 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
 def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     """Return the run's questions."""
     config = recorded.config
+    if not config.ask.models:
+        remedy = "pcs run asks models about texts, and labels new ones as it did"
+        raise ConfigError(f"{recorded.folder.path} was made of a table of votes, so no model can be asked: {remedy}")
     return ask.open_job(resolve_config.task_of(config), annotators_of(recorded), config.relations.use, settings)
 
 

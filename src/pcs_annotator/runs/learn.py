@@ -226,7 +226,7 @@ def counted_once(
     undecided: Mask | None = None,
 ) -> Once:
     """Return one row for every text; where texts are unknown, for every set of graded votes."""
-    same = same_grades(votes) if texts is None else same_texts(texts)
+    same = same_texts(texts) if texts is not None and any(texts) else same_grades(votes)
     return once_per_text(same, votes.ids, codes, random_sample, undecided)
 
 

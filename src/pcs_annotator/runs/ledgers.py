@@ -106,7 +106,7 @@ def used_bills(config: Config, counted: Mapping[str, Any]) -> Sequence[Bill]:
 
 def bills_in(folder: RunFolder, config: Config, used: Sequence[Bill]) -> Sequence[Bill]:
     """Return what was paid for in a run folder; with a ledger that others use, what its answers cost."""
-    if config.ask.ledger:
+    if config.ask.ledger or not config.ask.models:  # a table of votes was paid for elsewhere
         return used
     if not folder.ledger.exists():
         warn_user(f"the cost is not shown: {folder.ledger} is gone; put it back, or ask again with pcs run")

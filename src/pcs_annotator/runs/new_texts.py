@@ -23,7 +23,7 @@ from pcs_annotator.runs.run_table import data_hash_of, is_large, joined
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import TableStream
-from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, ending_of
+from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, name_parts
 from pcs_annotator.tables.workbook import refuse_too_many_rows
 from pcs_annotator.tables.write import OutputPolicy, TableStyle
 
@@ -63,7 +63,7 @@ class NewTexts:
             self._rows = len(self._all.items)
         if self._out is not None:
             self._policy.check(self._out)
-            if ending_of(str(self._out)).format == WORKBOOK:
+            if name_parts(str(self._out)).format == WORKBOOK:
                 refuse_too_many_rows(self._rows, str(self._out))
         return self._rows
 
@@ -129,7 +129,7 @@ class NewTexts:
 def output_policy(request: RunRequest, stream: TableStream, out: Path | None) -> OutputPolicy:
     """Return how a file of labels may be written: a CSV file like the data."""
     dialect = stream.dialect or Dialect()
-    if dialect.delimiter == "\t" and ending_of(stream.name).suffix != ending_of(str(out)).suffix:
+    if dialect.delimiter == "\t" and name_parts(stream.name).suffix.lower() != name_parts(str(out)).suffix.lower():
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
     style = TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
     return OutputPolicy(replace=request.replace, style=style)

@@ -309,7 +309,9 @@ class Run:
         return figures
 
     def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
-        """Write the rows that a person should label next."""
+        """Write the rows that a person should label next; a table of votes may have no texts that they could read."""
+        if not any(self.texts):
+            return drawing.HandedOut(0, "at random")
         return drawing.hand_out(self.folder, self.dataset, self.votes, learned.model, self.gold, rows)
 
     def model_in_force(self, *, with_gold: bool = True) -> Model:

@@ -12,6 +12,7 @@ from pcs_annotator.version import __version__
 
 REMEDY = "pcs run writes it again, from the answers in the ledger"
 SAMPLED = "rows"  # the key in `run.json` that says how many rows a large table has, of which the folder keeps a sample
+IMPORTED = "imported"  # the key in `run.json` of a run that was made of a table of votes
 
 BESIDE = ("stream.db-wal", "stream.db-shm", "figures", "finished.csv", "finished.certificate.json", "to_ask.csv")
 """Files and folders of a run folder that have no name in `RunFolder`."""

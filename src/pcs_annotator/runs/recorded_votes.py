@@ -18,7 +18,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.resolve_config import relation_options_of
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
-from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.find import as_arrow, source_name
 from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.vote_tables import read_vote_table
 
@@ -36,7 +36,7 @@ class RecordedVotes(NamedTuple):
         """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
         if not source.is_dir():
             arrow = as_arrow(source, reading)
-            table = read_vote_table(arrow, name=table_name(source))
+            table = read_vote_table(arrow, name=source_name(source))
             texts = list(texts_of(arrow, table.votes).values()) or None
             return cls(replace(table.votes, texts=texts), _gold_once(table.votes, table.gold, texts))
         recorded = Run.open(source)
@@ -79,8 +79,10 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
     """Return the relations of a run, by their names in its votes, whose variants a model wrote.
 
     A folder knows a user's functions and objects by name alone: with a rewriter they may have called it, without one
-    they cannot.
+    they cannot. Of a table of votes, only the names are known.
     """
+    if not settings.use:
+        return frozenset()
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
 
     def written(spec: str) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pcs_annotator.asking.batches.batches import BatchSettings
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.ask import CollectSettings, Follow
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest(CommandSettings):
-    """What to run."""
+    """What to run.
+
+    Attributes:
+        format: Format on standard output.
+    """
 
     data: Path | str | pa.Table  # the user's table: a path, a pattern or an address; or the table itself
     folder: Path  # the run folder
     config: Config  # settings, including those of the command line
     progress: bool = False  # whether to show progress
-    format: str = "csv"  # of labels on standard output or in a file without an extension: `csv`, `tsv` or `jsonl`
+    format: Literal["csv", "tsv", "jsonl"] = setting("csv", "--format")
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
     announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
@@ -78,17 +83,20 @@ class RunRequest(CommandSettings):
         settings = resolve_config.collect_settings_of(config, self.environment, self.own)
         return replace(settings, follow=self.follow, budget=settings.budget.after(*self.paid.spent))
 
-    def support(self, config: Config, items: Sequence[Item]) -> Support:
-        """Return what tells which questions the models can answer about some texts."""
-        return Support(
+    def panel(self, config: Config, items: Sequence[Item]) -> DefaultPanel:
+        """Return the questions that an earlier run in this folder asked, or that the models can answer about texts."""
+        if (recorded := self._recorded_panel(config)) is not None:
+            return recorded
+        support = Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
             settings=self.how_to_ask(config),
             texts=[item.text for item in items],
         )
+        return support.panel()
 
-    def recorded_panel(self, config: Config) -> DefaultPanel | None:
+    def _recorded_panel(self, config: Config) -> DefaultPanel | None:
         """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
         before = None if self.fresh else earlier_run(RunFolder(self.folder))
         if before is None:

@@ -211,7 +211,13 @@ class RunResult(Frame):
         settled = int(self.settled.sum())
         if self.whole is not None:  # the sample has all rows with gold
             return replace(self.whole.counts, settled=settled)
-        return Counts.of(self.outcomes, [item.text for item in self.dataset.items], settled)
+        return Counts.of(self.outcomes, self.texts or (), settled)
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The text of every row; None if the run was made of a table of votes that has none."""
+        texts = [item.text for item in self.dataset.items]
+        return texts if any(texts) else None
 
     @property
     def settled(self) -> Mask:
@@ -229,7 +235,6 @@ class RunResult(Frame):
     @property
     def facts(self) -> Facts:
         """What findings about the run are made from."""
-        texts = [item.text for item in self.dataset.items]
         return Facts(
             votes=self.votes,
             outcomes=self.outcomes,
@@ -237,9 +242,9 @@ class RunResult(Frame):
             learned=self.learned,
             rewrites=self.rewrites,
             cut=self.cut,
-            texts=texts,
+            texts=self.texts,
             random_sample=self.random_sample,
-            candidates=about_candidates(self.config, texts, self.dataset.gold),
+            candidates=about_candidates(self.config, self.texts or (), self.dataset.gold),
         )
 
     @property

@@ -1,18 +1,16 @@
 """Every setting of a run, written once: its key in `pcs.toml`, type, default, meaning and command-line option.
 
 The classes are the table, and their docstrings say what each setting means. `pcs.toml` is checked against it; options,
-help, documentation and docstrings are made from it. What Python functions take by name is listed at the end.
+help, documentation, and signatures and docstrings of Python functions are made from it.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import signature
-from os import PathLike
-from typing import Any, Literal, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
-from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.numbers import steps_of
 from pcs_annotator.core.variant import Expectation
 
@@ -293,94 +291,6 @@ class Saving(SettingsSection):
     workers: int | None = None
     ray_address: str | None = None
     max_per_second: float | None = None
-
-
-class SpendingSettings(TypedDict, total=False):
-    """Settings of `run`, `label` and `load_run`: who is asked, and what may be spent."""
-
-    models: Sequence[object]
-    relations: Sequence[object]
-    text_column: str | None
-    ledger: LedgerAddress | None
-    executor: str | None
-    workers: int | None
-    ray_address: str | None
-    max_per_second: float | None
-    budget_usd: float | None
-    budget_per_day_usd: float | None
-    max_calls: int | None
-    max_tokens: int | None
-    prices: Mapping[str, tuple[float, float]]
-
-
-class RunSettings(SpendingSettings, total=False):
-    """Settings of `run`: the options of `pcs run`, which override those in `config`."""
-
-    labels: Sequence[str]
-    kind: str | None
-    instruction: str | None
-    examples: str | PathLike[str] | None
-    codebook: str | PathLike[str] | None
-    rewriter: object | None
-    id_column: str | None
-    gold_column: str | None
-    pair: Sequence[str]
-    coders: Sequence[str]
-    encoding: str | None
-    sheet: str | None
-    answers: str | None
-    draws: int | None
-    concurrency: int | None
-    optimiser: str | None
-    text: bool | None
-    seed: int | None
-    calibration: str | None
-    max_error: float | None
-    certainty: float | None
-    promise: str | None
-    gold_sample: str | None
-    per_label: bool | None
-    tolerance: float | None
-    by: str | None
-    sets: bool | None
-    limit: int | None
-    to_label: int
-    spreadsheet_safe: bool
-    gold_wins: bool
-    replace: bool
-    fresh: bool
-    wait: bool
-
-
-class SavingSettings(SpendingSettings, total=False):
-    """Settings of `label` and `load_run`: when to stop asking."""
-
-    ask: Literal["needed", "all"]
-    cascade: bool
-    on_drift: Literal["review", "accept", "fail"]
-    audit: float
-    keep_texts: bool
-    keep_days: int | None
-
-
-class LabelSettings(SavingSettings, total=False):
-    """Settings of `label`: the options of `pcs label`."""
-
-    id_column: str | None
-    encoding: str | None
-    sheet: str | None
-    limit: int | None
-    replace: bool
-    wait: bool
-
-
-class SplittingSettings(TypedDict, total=False):
-    """Settings of `evaluate`, `relation_values` and `compare`: how rows are split and resampled."""
-
-    folds: int
-    repeats: int | None
-    seed: int
-    resamples: int
 
 
 @cache

@@ -46,7 +46,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             quality(learned, counts),
             usable(learned.model, counts),
             *look_at([*unanswered(result.tally.failed), *details, *notes]),
-            cost(result.tally.calls, result.tally.from_ledger, result.bills),
+            *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
             ("labels", f"{folder.labels} (column {LABEL})"),
             ("report", str(folder.report)),
             *(
@@ -163,9 +163,9 @@ def next_step(result: RunResult) -> str:
         return again(result.tally.failed)
     unpromised = not result.learned.figures or (model.certificate is not None and not model.certificate.holds)
     if unpromised:  # people can label more rows only if some are left
-        return f"pcs {'evaluate' if all(result.dataset.gold or [None]) else 'review'} {folder}"
+        return f"pcs {'review' if result.texts and not all(result.dataset.gold or [None]) else 'evaluate'} {folder}"
     if model.certificate is None:
         return f"pcs fit {folder} --max-error 0.1"
-    if result.counts.to_review:
+    if result.counts.to_review and result.texts:
         return f"pcs review {folder}"
-    return f"pcs label NEW.csv --run {folder}"
+    return f"pcs label NEW.csv --run {folder}" if result.config.ask.models else f"pcs estimate {folder}"

@@ -38,20 +38,14 @@ def name(text: str) -> Styled:
     return Styled(text, "name", own=True)
 
 
-class Level(NamedTuple):
-    """A bar that ends at a value, with its interval; `reference` is a value to compare it with, `top` the width."""
+class Spot(NamedTuple):
+    """A value with its interval on a scale from `low` to `high`; `mark` is a value to compare it with.
+
+    Its kind is the look of a point, or `level` for a bar that ends there.
+    """
 
     value: float
     interval: Interval | None
-    top: float
-    reference: float
-
-
-class Spot(NamedTuple):
-    """A point with its interval on a scale from `low` to `high`; `mark` is a value to compare it with."""
-
-    value: float
-    interval: Interval
     low: float
     high: float
     mark: float | None = None
@@ -74,7 +68,7 @@ class Change(NamedTuple):
     room: int = 2_000
 
 
-Cell = Words | int | float | Figure | Level | Spot | Shaded | Change | None
+Cell = Words | int | float | Figure | Spot | Shaded | Change | None
 """Content of a table's cell; None if it could not be computed."""
 Row = list[Cell]
 
@@ -120,18 +114,13 @@ class Stamp(NamedTuple):
 
 
 # Only a check by people is evidence about these rows; a promise is about the method, so it is not green.
-_STAMPS: Mapping[Standing, Stamp] = {
+STAMPS: Mapping[Standing, Stamp] = {
     "none": Stamp("no promise", "warn"),
     "given": Stamp("promise, not audited", "given"),
     "open": Stamp("promise, audit open", "given"),
     "confirmed": Stamp("confirmed by audit", "good"),
     "revoked": Stamp("revoked by audit", "bad"),
 }
-
-
-def stamp(standing: Standing) -> Stamp:
-    """Return what every page says about a promise in a word or two."""
-    return _STAMPS[standing]
 
 
 class Bullets(NamedTuple):
@@ -155,17 +144,11 @@ class Answer(NamedTuple):
 
 
 class KeyFigure(NamedTuple):
-    """A number in large print, with its name and a detail."""
+    """A number in large print, with its name and a detail; several are a group of the kind `tiles`."""
 
     value: str
     title: str
     detail: str
-
-
-class KeyFigures(NamedTuple):
-    """The main numbers."""
-
-    figures: Sequence[KeyFigure]
 
 
 class Shares(NamedTuple):
@@ -217,6 +200,11 @@ def text(*words: str | Styled, kind: str = "") -> Paragraph:
 def note(*words: str | Styled) -> Paragraph:
     """Return a paragraph in small print."""
     return Paragraph(words, "note")
+
+
+def joined(*words: Words) -> Words:
+    """Return words one after the other."""
+    return tuple(part for some in words for part in ([some] if isinstance(some, str | Styled) else some))
 
 
 def strong(words: str, *, own: bool = False) -> Styled:
@@ -288,30 +276,19 @@ def simple(*shown: Block) -> Iterator[Block]:
             yield block
 
 
-def _with_heading(block: Group | Folded) -> list[Block]:
-    title = block.title if isinstance(block, Group) else block.summary
-    return [*([Heading(title, 2)] if title else []), *block.blocks]
-
-
 def _parts(shares: Shares) -> str:
     named = [f"{count(times)} {title} ({percent(times, shares.whole)})" for title, _, times in shares.parts if times]
     return f"{', '.join(named)} of {count(shares.whole)} rows"
 
 
-def _pair(title: str, value: Words) -> Words:
-    return (f"{title}: ", *(value if type(value) is tuple else (value,)))
-
-
 _SIMPLER: Mapping[type, Callable[[Any], Iterable[Block]]] = {
     str: lambda words: [Paragraph(words)],
     Section: lambda block: [Heading(block.title, 1), *block.blocks, Heading("", 1)],
-    Group: _with_heading,
-    Folded: _with_heading,
+    Group: lambda block: [Heading(block.title, 2) if block.title else None, *block.blocks],
+    Folded: lambda block: [Heading(block.summary, 2), *block.blocks],
     ResultTable: results,
-    KeyValues: lambda block: [Bullets([_pair(*pair) for pair in block.pairs])],
-    KeyFigures: lambda block: [
-        Bullets([(strong(figure.value), f" {figure.title}, {figure.detail}") for figure in block.figures])
-    ],
+    KeyValues: lambda block: [Bullets([joined(f"{title}: ", value) for title, value in block.pairs])],
+    KeyFigure: lambda figure: [Bullets([(strong(figure.value), f" {figure.title}, {figure.detail}")])],
     Shares: lambda block: [Paragraph(_parts(block))],
     Stamp: lambda block: [Paragraph(block.words, block.kind)],
     Plot: lambda plot: [Paragraph(plot.description, "note")],

@@ -33,11 +33,7 @@ def changes(before: str, after: str, room: int) -> list[str | tuple[str, str]]:
 
 
 def clipped(text: str, room: int) -> str:
-    """Return the beginning of a text, with an ellipsis if it was cut.
-
-    >>> clipped("one two three", 9)
-    'one two …'
-    """
+    """Return the beginning of a text, with an ellipsis if it was cut."""
     if len(text) <= room:
         return text
     text = text if text[:room].strip() else text.lstrip()
@@ -61,8 +57,7 @@ def _edits(before: str, after: str) -> tuple[Edit, ...]:
 
 
 def _shared(first: str, other: str) -> int:
-    """Return how many characters two texts have in common at their beginnings."""
-    return len([*takewhile(lambda both: both[0] == both[1], zip(first, other, strict=False))])
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, other, strict=False)))
 
 
 def _inside_word(text: str, at: int) -> bool:

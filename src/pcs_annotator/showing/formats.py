@@ -13,11 +13,7 @@ SHOWN = 0.05  # a difference counts as shown where its adjusted p-value is below
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Return a number with a fixed number of decimals.
-
-    >>> number(0.8333), number(None), number(float("nan")), number(-0.001)
-    ('0.83', '–', '–', '0.00')
-    """
+    """Return a number with a fixed number of decimals."""
     if value is None or not math.isfinite(value):
         return DASH
     written = f"{value:.{digits}f}"
@@ -31,11 +27,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share in percent; a dash if the whole is 0.
-
-    >>> percent(5, 6), percent(1, 1000), percent(0, 0)
-    ('83 %', '0.1 %', '–')
-    """
+    """Return a share in percent; a dash if the whole is 0."""
     if not whole:
         return DASH
     share = 100 * part / whole
@@ -43,11 +35,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def interval(ends: Interval | None, digits: int = 2) -> str:
-    """Return an interval in brackets; an empty string if there is none.
-
-    >>> interval(Interval(0.791, 0.862))
-    '[0.79, 0.87]'
-    """
+    """Return an interval in brackets; an empty string if there is none."""
     if ends is None or not all(map(math.isfinite, ends)):
         return ""
     low, high = ends.rounded(digits)
@@ -55,30 +43,18 @@ def interval(ends: Interval | None, digits: int = 2) -> str:
 
 
 def percent_interval(ends: Interval) -> str:
-    """Return the 95 % interval of a share, in words.
-
-    >>> percent_interval(Interval(0.791, 0.862))
-    '95 % interval 79–87 %'
-    """
+    """Return the 95 % interval of a share, in words."""
     low, high = (f"{100 * end:.0f}" for end in ends.rounded(2))
     return f"95 % interval {low}–{high} %"
 
 
 def count(value: int) -> str:
-    """Return an integer with thousands separators.
-
-    >>> count(12345)
-    '12,345'
-    """
+    """Return an integer with thousands separators."""
     return f"{value:,}"
 
 
 def label_name(label: str, room: int = 1_000) -> str:
-    """Return a label as it stands in a sentence or a table: quoted if it has commas, shortened in the middle if long.
-
-    >>> label_name("good, mostly"), label_name("a very long name of a label", 15), label_name("plain")
-    ('“good, mostly”', 'a very … label', 'plain')
-    """
+    """Return a label as it stands in a sentence or a table: quoted if it has commas, and not too long."""
     if len(label) > room:
         tail = label[-(room // 2 - 1) :]
         tail = tail.split(" ", 1)[-1].strip() or tail
@@ -93,11 +69,7 @@ def left_to_right(text: str) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return a price.
-
-    >>> dollars(12.3), dollars(0.0009), dollars(0.00001), dollars(0.0), dollars(None)
-    ('$12.30', '$0.0009', 'below $0.0001', '$0.00', 'price unknown')
-    """
+    """Return a price."""
     if value is None or not math.isfinite(value):
         return PRICE_UNKNOWN
     if 0 < value < 0.0001:
@@ -106,11 +78,7 @@ def dollars(value: float | None) -> str:
 
 
 def total_cost(prices: Sequence[float | None]) -> str:
-    """Return the total cost; a lower bound when some prices are unknown.
-
-    >>> total_cost([1.0, None]), total_cost([None]), total_cost([])
-    ('at least $1.00', 'price unknown', '$0.00')
-    """
+    """Return the total cost; a lower bound when some prices are unknown."""
     known_prices = [price for price in prices if price is not None]
     if prices and not known_prices:
         return PRICE_UNKNOWN

@@ -141,11 +141,7 @@ def dot(point: Point, kind: str, tooltip: str = "") -> Markup:
 
 
 def short(name: str) -> str:
-    """Return a name cut to fit into a legend, isolated from the writing direction of the text around it.
-
-    >>> short("a very long name of a label indeed").strip("\u2068\u2069")
-    'a very long name …'
-    """
+    """Return a name cut to fit into a legend, isolated from the writing direction of the text around it."""
     room, kept = LONGEST_NAME, ""
     for letter in " ".join(name.split()):
         room -= 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -157,11 +153,7 @@ def short(name: str) -> str:
 
 
 def nice_ticks(value: float) -> list[float]:
-    """Return a few round ticks from 0 up to at least the value.
-
-    >>> nice_ticks(0.07)
-    [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]
-    """
+    """Return a few round ticks from 0 up to at least the value."""
     scales = ((0.05, 0.01), (0.1, 0.02), (0.2, 0.05), (0.3, 0.05), (0.5, 0.1), (1.0, 0.2))
     top, step = next((scale for scale in scales if value <= scale[0]), scales[-1])
     return [round(step * index, 4) for index in range(round(top / step) + 1)]

@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.showing import blocks, markup
-from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Level, Shaded, Spot, Style, Styled, Words
+from pcs_annotator.showing.blocks import Block, Cell, Change, Column, Shaded, Spot, Style, Styled, Words
 from pcs_annotator.showing.diff import marked
 from pcs_annotator.showing.formats import DASH, count, interval, number, percent
 from pcs_annotator.showing.markup import Child, Markup, joined, sentence, tag
@@ -54,21 +55,19 @@ def stack(parts: Sequence[tuple[float, str]]) -> Markup:
     return _drawing(*drawn)
 
 
-def drawing(cell: Level | Spot) -> Markup:
+def drawing(spot: Spot) -> Markup:
     """Return the drawing of a table's cell."""
-    if isinstance(cell, Level):
-        parts = [_block(1, "track"), _block(cell.value / cell.top, "bar soft")]
-        reference: float | None = cell.reference
-        low, width, margin, kind = 0.0, cell.top, 3.0, "point"
+    width = spot.high - spot.low or 1.0
+    value, *others = ((number - spot.low) / width for number in (spot.value, *(spot.interval or ())))
+    if level := spot.kind == "level":
+        parts = [_block(1, "track"), _block(value, "bar soft")]
     else:
         parts = [tag("line", class_="axis", x1="0", x2=_at(1), y1=MIDDLE, y2=MIDDLE)]
-        reference, low, width, margin, kind = cell.mark, cell.low, cell.high - cell.low or 1.0, 2.0, cell.kind
-    if reference is not None:
-        parts.append(_upright((reference - low) / width, "reference", 0))
-    if cell.interval is not None:
-        ends = [_at((end - low) / width) for end in cell.interval]
-        parts.append(tag("line", class_="whisker", x1=ends[0], x2=ends[1], y1=MIDDLE, y2=MIDDLE))
-    return _drawing(*parts, _upright((cell.value - low) / width, kind, margin))
+    if spot.mark is not None:
+        parts.append(_upright((spot.mark - spot.low) / width, "reference", 0))
+    if others:
+        parts.append(tag("line", class_="whisker", x1=_at(others[0]), x2=_at(others[1]), y1=MIDDLE, y2=MIDDLE))
+    return _drawing(*parts, _upright(value, "point" if level else spot.kind, 3 if level else 2))
 
 
 def _drawing(*parts: Markup) -> Markup:
@@ -181,7 +180,7 @@ def _content(cell: Cell, digits: int) -> Child:
             return number(cell, digits)
         case Figure():
             return joined(number(cell.value, digits), " ", tag("small", interval(cell.interval, digits)))
-        case Level() | Spot():
+        case Spot():
             return drawing(cell)
     return html(cell) if isinstance(cell, Change) else inline(cell.words if isinstance(cell, Shaded) else cell)
 
@@ -200,7 +199,7 @@ _AS_HTML: Mapping[type, Callable[[Any], Markup]] = {
         "ul", *(tag("li", inline(entry)) for entry in block.items), class_=block.kind or None
     ),
     blocks.KeyValues: _pairs,
-    blocks.KeyFigures: lambda block: tag("div", *map(_tile, block.figures), class_="tiles"),
+    blocks.KeyFigure: _tile,
     blocks.Stamp: lambda block: tag("span", block.words, class_=f"stamp {block.kind}"),
     blocks.Shares: _shares,
     blocks.Table: _table,
@@ -220,43 +219,25 @@ def header(title: Words, *shown: Block, overline: Words = "") -> Markup:
 
 def document(name: str, header: Markup, sections: Sequence[blocks.Section], styles: Sequence[str] = STYLES) -> str:
     """Return a whole page."""
-    links = [tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections]
     has_rows = any(block.name == "rows" for block in sections)
-    skip = ("rows", "#rows") if has_rows else ("contents", f"#{sections[0].name}")
-    script = [_asset(SCRIPT)] if has_rows else []  # it finds and orders rows
-    body = tag(
-        "body",
-        tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
-        tag("nav", *links, aria_label="Sections"),
-        header,
-        tag("main", html_of(*sections)),
-        *(tag("script", block) for block in script),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"
-
-
-def title_of(name: str) -> Markup:
-    """Return the title of a page, by which it is known later."""
-    return tag("title", f"{name} · perceived-confidence")
-
-
-def _head(name: str, styles: Sequence[str], scripts: Sequence[Markup]) -> Markup:
-    style = joined(*map(_asset, styles))
-    allowed = " ".join(map(_hash, scripts)) or "'none'"
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        title_of(name),
-        tag("style", style),
-    )
+    style, script = joined(*map(_asset, styles)), _asset(SCRIPT) if has_rows else ""  # it finds and orders rows
+    parts = {
+        "style": style,
+        "style_hash": _hash(style),
+        "script": tag("script", script) if has_rows else "",
+        "script_hash": _hash(script) if has_rows else "'none'",
+        "name": markup.escaped(name),
+        "first": "rows" if has_rows else sections[0].name,
+        "first_name": "rows" if has_rows else "contents",
+        "links": joined(*(tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections)),
+        "header": header,
+        "main": html_of(*sections),
+    }
+    return Template(_asset("page.html")).substitute(parts)
 
 
 def _asset(name: str) -> Markup:
-    return joined(Markup(files("pcs_annotator.showing.report").joinpath(name).read_text(encoding="utf-8")))
+    return Markup(files("pcs_annotator.showing.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _hash(text: str) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.variant import edits_between
 from pcs_annotator.showing import blocks
-from pcs_annotator.showing.blocks import Block, Cell, Change, Level, Shaded, Style, Styled, plain
+from pcs_annotator.showing.blocks import Block, Cell, Change, Shaded, Spot, Style, Styled, plain
 from pcs_annotator.showing.formats import DASH, count, left_to_right, number
 
 GAP = 2
@@ -190,7 +190,9 @@ class _Layout:
     def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
         self.table, self.names, self.width = table, names, width
         kinds = [column.kind.startswith("chart") for column in table.columns]
-        bars = {at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Level)}
+        bars = {
+            at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Spot) and cell.kind == "level"
+        }
         self.bars = min(bars, default=None)
         self.columns = [at for at, chart in enumerate(kinds) if not chart]
 
@@ -280,9 +282,9 @@ def _number(cell: float | Figure, digits: int, between: str) -> Text:
 
 
 def _bar(cell: Cell, width: int) -> Text:
-    if not isinstance(cell, Level):
+    if not isinstance(cell, Spot):
         return styled(cell) if isinstance(cell, str | Styled) else Text()
-    share = cell.value / cell.top
+    share = cell.value / cell.high
     return Text("█" * round(share * width) or "▏", style="cyan")
 
 

@@ -30,14 +30,17 @@ def methods_of(result: RunResult) -> str:
 
 def _sentences(result: RunResult) -> Iterator[str]:
     config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
-    models = config.ask.models
+    models = config.ask.models or result.votes.annotators
     yield (
         f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_named(task)} by "
         f"{counted(len(models), 'language model')} ({series(models)}) with perceived-confidence {version}, which "
         "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
     )
-    yield f"The models were asked {_when(result)}."
-    yield f"The instruction was: “{' '.join(task.instruction.split())}”"
+    if config.ask.models:
+        yield f"The models were asked {_when(result)}."
+        yield f"The instruction was: “{' '.join(task.instruction.split())}”"
+    else:
+        yield "The answers of the models were collected with other software."
     if candidates := result.facts.candidates:
         yield candidates
     elif task.meanings:
@@ -56,7 +59,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
     yield from _about_promise(result)
     cost = total_cost([bill.usd for bill in result.bills])
     cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
-    yield f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."
+    if config.ask.models:
+        yield f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."
     yield f"To cite: {CITATION.format(version=version)}"
 
 

@@ -92,18 +92,18 @@ def open_stream(
         return TableStream.of(spec, name_in_memory(spec), columns, limit)
     if is_fakenewsnet(spec):
         return TableStream.of(read_fakenewsnet(str(spec)), str(spec), columns, limit)
-    parts, name = open_parts(spec, limit, reading), source_name(spec)
-    refuse_repeated(parts.schema.names, name)
+    (opened, files), name = open_parts(spec, limit, reading), source_name(spec)
+    refuse_repeated(opened.schema.names, name)
     return TableStream(
         name=name,
-        columns=find_columns(dict.fromkeys(parts.schema.names), name, columns),
-        schema=parts.schema,
-        total=parts.rows,
-        batches=parts.batches,
-        versions=lambda: [file.version() for file in parts.files],
-        packed=parts.packed,
-        parquet=parts.files[0].format == PARQUET,
-        dialect=parts.dialect,
+        columns=find_columns(dict.fromkeys(opened.schema.names), name, columns),
+        schema=opened.schema,
+        total=opened.rows,
+        batches=opened.batches,
+        versions=lambda: [file.version() for file in files],
+        packed=opened.packed,
+        parquet=files[0].format == PARQUET,
+        dialect=opened.dialect,
         limit=limit,
     )
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, MissingPackage, PcsError, TableError
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.source_files import Reading, SourceFile, split_name
+from pcs_annotator.tables.source_files import Reading, SourceFile, name_parts
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
@@ -56,9 +56,15 @@ def check_ending(path: Path, endings: Sequence[str]) -> None:
         raise TableError(f"{path} is an address: name a file here to write, and copy it there")
     if path.is_dir():
         raise TableError(f"{path} is a folder: name a file to write")
-    ending = split_name(path)[1]
+    ending = extension(path)
     if ending and ending.lower() not in endings:
         raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {ending}")
+
+
+def extension(path: PurePath) -> str:
+    """Return the extension of a file, with that of its compression."""
+    _, suffix, packed = name_parts(path)
+    return suffix + packed
 
 
 def signature(path: Path, base: Path) -> dict[str, str]:
@@ -97,9 +103,8 @@ def is_running(process: str) -> bool:
 
 def set_aside(path: Path) -> Path:
     """Rename a file or folder so that its name has today's date and time, and return its new path."""
-    stem, ending = split_name(path)
-    dated = f"{stem}-{datetime.now():%Y-%m-%d-%H%M%S}"
-    names = (path.with_name(f"{dated}{f'-{number}' if number else ''}{ending}") for number in count())
+    dated = f"{name_parts(path).stem}-{datetime.now():%Y-%m-%d-%H%M%S}"
+    names = (path.with_name(f"{dated}{f'-{number}' if number else ''}{extension(path)}") for number in count())
     kept = next(name for name in names if not name.exists())
     try:
         return path.rename(kept)

@@ -6,12 +6,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from glob import glob
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from pcs_annotator.base.errors import InputError, TableError
 from pcs_annotator.base.text import first_line
@@ -20,11 +20,11 @@ from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa, texts_of
 from pcs_annotator.tables.files import find_remote, has_wildcards, hash_of, shown_address
 from pcs_annotator.tables.parquet import open_parquet
-from pcs_annotator.tables.source_files import AS_FOUND, Dialect, OpenedFile, Reading, SourceFile, ending_of
+from pcs_annotator.tables.source_files import AS_FOUND, OpenedTable, Reading, SourceFile, name_parts
 from pcs_annotator.tables.text_files import open_csv, open_json, open_json_lines
 from pcs_annotator.tables.workbook import open_workbook
 
-READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedFile]] = {
+READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedTable]] = {
     source_files.CSV: open_csv,
     source_files.JSON: open_json,
     source_files.JSON_LINES: open_json_lines,
@@ -32,21 +32,6 @@ READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedFile]] = {
     source_files.WORKBOOK: open_workbook,
 }
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
-
-
-class Parts(NamedTuple):
-    """The files of a table, in the order of their names, and what is the same for all of them."""
-
-    files: Sequence[SourceFile]
-    schema: pa.Schema
-    rows: int | None  # how many; None if only reading them tells
-    batches: Callable[[pa.Schema], Iterator[pa.Table]]  # reads rows of some columns, a few at a time
-    dialect: Dialect | None  # how the first is written, if it is a CSV file
-
-    @property
-    def packed(self) -> bool:
-        """Whether the table can be much larger in memory than in its files."""
-        return any(file.packed for file in self.files)
 
 
 def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
@@ -70,9 +55,9 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
 
 def read_file(path: Path, reading: Reading = AS_FOUND, wanted: Collection[str] | None = None) -> pa.Table:
     """Read a file, or those of the wanted columns that it has; every problem is an error that names the remedy."""
-    parts = _opened(path.name, [local_file(path, reading=reading)], None)
-    schema = pa.schema([field for field in parts.schema if wanted is None or field.name in wanted])
-    return source_files.joined(parts.batches(schema), schema, path.name, packed=parts.packed)
+    opened, _ = _opened(path.name, [local_file(path, reading=reading)], None)
+    schema = pa.schema([field for field in opened.schema if wanted is None or field.name in wanted])
+    return source_files.joined(opened.batches(schema), schema, path.name, packed=opened.packed)
 
 
 def place_or_table(data: object) -> Path | str | pa.Table:
@@ -82,11 +67,6 @@ def place_or_table(data: object) -> Path | str | pa.Table:
     if not is_column(data):
         return as_arrow(data)
     return pa.table({"text": pa.array(texts_of(data), pa.string())})
-
-
-def table_name(table: object) -> str:
-    """Return the name of the table for messages."""
-    return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
 
 
 def is_address(spec: os.PathLike[str] | str) -> bool:
@@ -105,36 +85,44 @@ def table_stem(spec: Path | str) -> str:
     path = PurePath("stdin" if PurePath(name) == source_files.STDIO else name)
     while has_wildcards(path.name):
         path = path.parent
-    if path.suffix.lower() in source_files.COMPRESSIONS:
-        path = path.with_suffix("")
-    return (path.stem if path.suffix.lower() in source_files.ENDINGS else path.name) or "tables"
+    parts = name_parts(path)
+    return (parts.stem if parts.format else f"{parts.stem}{parts.suffix}") or "tables"
 
 
-def source_name(spec: Path | str) -> str:
+def source_name(table: object) -> str:
     """Return how messages call a table."""
-    if is_address(spec):
-        return shown_address(str(spec))
-    return str(spec) if has_wildcards(str(spec)) else Path(spec).name
+    if not isinstance(table, str | os.PathLike):
+        return "the table"
+    if is_address(table):
+        return shown_address(str(table))
+    return str(table) if has_wildcards(str(table)) else Path(table).name
 
 
-def open_parts(spec: Path | str, limit: int | None = None, reading: Reading = AS_FOUND) -> Parts:
-    """Return the files of a table, which must have the same columns; the first `limit` rows are enough."""
+def open_parts(
+    spec: Path | str, limit: int | None = None, reading: Reading = AS_FOUND
+) -> tuple[OpenedTable, Sequence[SourceFile]]:
+    """Return a table and its files, which must have the same columns; the first `limit` rows are enough."""
     files, name = _find(spec, reading), source_name(spec)
     first, other = files[0], next((file for file in files if file.format != files[0].format), None)
     if other is not None:
         folder = str(spec).rstrip("/") if not has_wildcards(str(spec)) else os.path.dirname(str(spec)) or "."
         raise TableError(
             f"{name} has {first.format} and {other.format} files ({first.name}, {other.name}): choose one kind with a "
-            f"pattern such as '{folder}/*{ending_of(first.name).suffix}'"
+            f"pattern such as '{folder}/*{name_parts(first.name).suffix.lower()}'"
         )
     return _opened(name, files, limit)
 
 
-def _opened(name: str, files: Sequence[SourceFile], limit: int | None) -> Parts:
-    opened: dict[str, OpenedFile] = {}
+def _opened(name: str, files: Sequence[SourceFile], limit: int | None) -> tuple[OpenedTable, Sequence[SourceFile]]:
+    opened: dict[str, OpenedTable] = {}
     schema, rows = pa.schema([]), 0
     for file in files:
-        _refuse_settings(file)
+        for option, value, allowed, problem in (
+            ("--encoding", file.reading.encoding, source_files.TEXTS, "is not a text file"),
+            ("--sheet", file.reading.sheet, (source_files.WORKBOOK,), "has no sheets"),
+        ):
+            if value and file.format not in allowed:
+                raise TableError(f"{file.name} {problem}: leave {option} out, or the setting of that name in pcs.toml")
         part = READERS[file.format](file, None if limit is None else limit - rows)
         schema = _merged(schema, next(iter(opened)), part.schema, file) if opened else part.schema
         opened[file.name] = part
@@ -144,16 +132,15 @@ def _opened(name: str, files: Sequence[SourceFile], limit: int | None) -> Parts:
     if not schema.names:
         raise TableError(f"{name} has no rows")
     source_files.warn_of_guesses({name: part.note for name, part in opened.items()})
-    parts = list(opened.values())
-    counted = rows if all(part.rows is not None for part in parts) else None
-    batches = [part.batches for part in parts]
-    return Parts(
-        files=files[: len(parts)],
+    parts, files = list(opened.values()), files[: len(opened)]
+    table = OpenedTable(
         schema=schema,
-        rows=counted,
-        batches=lambda wanted: chain.from_iterable(read_rows(wanted) for read_rows in batches),
+        rows=rows if all(part.rows is not None for part in parts) else None,
+        batches=lambda wanted: chain.from_iterable(part.batches(wanted) for part in parts),
         dialect=parts[0].dialect,
+        packed=any(file.packed for file in files),
     )
+    return table, files
 
 
 def _merged(schema: pa.Schema, first: str, more: pa.Schema, file: SourceFile) -> pa.Schema:
@@ -194,16 +181,6 @@ def _find(spec: Path | str, reading: Reading) -> Sequence[SourceFile]:
     if not files:
         raise TableError(f"no file matches {spec}: check the pattern and the folder")
     return files
-
-
-def _refuse_settings(file: SourceFile) -> None:
-    """Raise if a file is to be read with a setting that it cannot have."""
-    for option, value, allowed, problem in (
-        ("--encoding", file.reading.encoding, source_files.TEXTS, "is not a text file"),
-        ("--sheet", file.reading.sheet, (source_files.WORKBOOK,), "has no sheets"),
-    ):
-        if value and file.format not in allowed:
-            raise TableError(f"{file.name} {problem}: leave {option} out, or the setting of that name in pcs.toml")
 
 
 def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> SourceFile:
@@ -256,7 +233,7 @@ def _spooled(stdin: BinaryIO) -> tuple[Path, str]:
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     """Return the names of tables; `_SUCCESS`, `.part.crc` and the like are what engines leave beside them."""
     # a workbook is a table of its own
-    formats_of = {name: ending_of(name).format for name in names if not name.startswith((".", "_"))}
+    formats_of = {name: name_parts(name).format for name in names if not name.startswith((".", "_"))}
     tables = sorted(name for name, format in formats_of.items() if format not in ("", source_files.WORKBOOK))
     if not tables:
         raise TableError(

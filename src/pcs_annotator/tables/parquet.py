@@ -6,21 +6,21 @@ from typing import Any, BinaryIO
 
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa, parquet, refuse_repeated
-from pcs_annotator.tables.source_files import OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import OpenedTable, SourceFile
 
 PAGE_BUFFER = 256 * 1024  # how many bytes of a column are read at a time
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2  # written at a time: many small groups are slow to read
 
 
-def open_parquet(file: SourceFile, limit: int | None = None) -> OpenedFile:
+def open_parquet(file: SourceFile, limit: int | None = None) -> OpenedTable:
     """Return what the footer of a file says."""
     file.refuse_empty()
     with file.explained(), file.seekable() as raw:
         opened = parquet.ParquetFile(raw)
         schema, rows = opened.schema_arrow, opened.metadata.num_rows
     refuse_repeated(schema.names, file.name)
-    return OpenedFile(schema, rows, lambda wanted: _batches(file, wanted))
+    return OpenedTable(schema, rows, lambda wanted: _batches(file, wanted))
 
 
 def _batches(file: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:

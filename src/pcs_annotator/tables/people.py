@@ -14,14 +14,12 @@ from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.workbook import original_cell
 from pcs_annotator.tables.write import TableStyle, write_table
 
-SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
-"""How a row was chosen for labelling; a promise can be based only on rows drawn at random.
-
-The two kinds `informative` and `for audit` are those of earlier versions: no row is drawn so now.
-"""
+SampleKind = Literal["at random", "with probability", "for review", "by a person"]
+"""How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 _EXAMPLE = re.compile(r"examples?[ _]?\d*")
+DRAWN = ("id", "drawn", "text_hash", "probability", "stratum", "round")
 _CODEBOOK_COLUMNS = ("variable", "kind", "label", "definition", "meaning", "instruction")
 
 
@@ -99,23 +97,17 @@ def write_drawn(path: Path, drawn: Iterable[DrawnRow]) -> None:
         (*row[:3], "" if row.probability is None else repr(row.probability), row.stratum, str(row.round))
         for row in drawn
     ]
-    _write(path, ("id", "drawn", "text_hash", "probability", "stratum", "round"), rows)
+    _write(path, DRAWN, rows)
 
 
 def read_drawn(path: Path) -> list[DrawnRow]:
     """Return what `write_drawn` wrote; without a file, nothing was drawn."""
-    return [
-        DrawnRow(
-            row["id"],
-            _KINDS[row["drawn"]],
-            row["text_hash"],
-            float(row["probability"]) if row.get("probability") else None,
-            row.get("stratum", ""),
-            int(row.get("round") or 0),
-        )
-        for row in (_rows(_columns(path, ("id", "drawn", "text_hash"))) if path.exists() else ())
-        if row["drawn"] in _KINDS
-    ]
+    drawn = []
+    for row in _rows(_columns(path, DRAWN)) if path.exists() else ():
+        chance, kind = row["probability"], _KINDS.get(row["drawn"], "by a person")
+        chosen = float(chance) if chance else None, row["stratum"], int(row["round"])
+        drawn.append(DrawnRow(row["id"], kind, row["text_hash"], *chosen))
+    return drawn
 
 
 def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:

@@ -59,40 +59,41 @@ class Reading:
 AS_FOUND = Reading()  # nothing is prescribed
 
 
-class OpenedFile(NamedTuple):
-    """The columns of a file, and a function that reads rows of some of them, a few at a time."""
+class OpenedTable(NamedTuple):
+    """The columns of a table in one or several files, and a function that reads some of them, a few rows at a time."""
 
     schema: pa.Schema
     rows: int | None  # how many; None if only reading them tells
     batches: Callable[[pa.Schema], Iterator[pa.Table]]
     dialect: Dialect | None = None  # how it is written, if it is a CSV file
     note: str = ""  # what was guessed about it, such as "is read as cp1252"
+    packed: bool = False  # whether it can be much larger in memory than in its files
 
 
-def split_name(path: PurePath) -> tuple[str, str]:
-    """Return the name of a file without its extension, and the extension with that of its compression."""
-    packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
-    inner = path.with_suffix("") if packed else path
-    return inner.stem, inner.suffix + packed
+class FileName(NamedTuple):
+    """The name of a file in parts: `news`, `.csv` and `.gz`."""
 
-
-class Ending(NamedTuple):
-    """The extension of a table's file, in lower case, without that of its compression; and how it is compressed."""
-
+    stem: str
     suffix: str
-    compression: str | None
+    packed: str
 
     @property
     def format(self) -> str:
         """The format that the extension stands for; empty if it is unknown."""
-        return FORMATS.get(self.suffix, "")
+        return FORMATS.get(self.suffix.lower(), "")
+
+    @property
+    def compression(self) -> str | None:
+        """How the file is compressed."""
+        return COMPRESSIONS.get(self.packed.lower())
 
 
-def ending_of(name: str) -> Ending:
+def name_parts(path: PurePath | str) -> FileName:
     """Return what the name of a file says about it."""
-    path = PurePosixPath(name)
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    return Ending((path.with_suffix("") if compression else path).suffix.lower(), compression)
+    path = PurePosixPath(path) if isinstance(path, str) else path
+    packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    inner = path.with_suffix("") if packed else path
+    return FileName(inner.stem, inner.suffix, packed)
 
 
 _MAGIC: Mapping[bytes, str] = {
@@ -156,21 +157,21 @@ class SourceFile:
     @cached_property
     def format(self) -> str:
         """What its extension stands for or, if that is unknown, what its first bytes suit."""
-        return ending_of(self.name).format or FORMATS.get(self._kind(), CSV)
+        return name_parts(self.name).format or FORMATS.get(self._kind(), CSV)
 
     @property
     def packed(self) -> bool:
         """Whether it can be much larger when it is read."""
-        return self.format in (PARQUET, WORKBOOK) or ending_of(self.name).compression is not None
+        return self.format in (PARQUET, WORKBOOK) or name_parts(self.name).compression is not None
 
     def stream(self) -> Any:
         """Open it, unpacked."""
-        compression, raw = ending_of(self.name).compression, self.open()
+        compression, raw = name_parts(self.name).compression, self.open()
         return raw if compression is None else pa.CompressedInputStream(raw, compression)
 
     def seekable(self) -> Any:
         """Open it to be read in any order."""
-        return self.open() if ending_of(self.name).compression is None else pa.BufferReader(self.read_all())
+        return self.open() if name_parts(self.name).compression is None else pa.BufferReader(self.read_all())
 
     def read_all(self) -> bytes:
         """Return its bytes, unpacked; an empty or a far too large file is an error."""
@@ -188,7 +189,7 @@ class SourceFile:
 
     def refuse_other_kind(self) -> None:
         """Raise if the first bytes show that this is a file of another kind than its extension says."""
-        kind, expected = self._kind(), ending_of(self.name).format
+        kind, expected = self._kind(), name_parts(self.name).format
         if kind in _CONVERT:
             raise TableError(f"{self.name} is {_CONVERT[kind]}")
         damaged = not expected or (kind == CSV and expected in (JSON, JSON_LINES))

@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import arrow_csv, json_cell, pa
-from pcs_annotator.tables.source_files import Dialect, OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import Dialect, OpenedTable, SourceFile
 
 UTF8 = "utf-8"
 BOMS = (
@@ -141,7 +141,7 @@ class Header(NamedTuple):
     dialect: Dialect  # how another file is written alike
 
 
-def open_csv(file: SourceFile, limit: int | None = None) -> OpenedFile:
+def open_csv(file: SourceFile, limit: int | None = None) -> OpenedTable:
     """Return the columns of the header."""
     file.refuse_empty()
     with file.explained():
@@ -161,7 +161,7 @@ def open_csv(file: SourceFile, limit: int | None = None) -> OpenedFile:
             except pa.ArrowInvalid:  # perhaps because a row is longer than a block
                 yield from _parsed(file, encoding, header, schema.names, source_files.BLOCK, skip=rows)
 
-    return OpenedFile(source_files.text_schema(header.names, file.name), None, batches, header.dialect, encoding.note)
+    return OpenedTable(source_files.text_schema(header.names, file.name), None, batches, header.dialect, encoding.note)
 
 
 def _parsed(
@@ -263,19 +263,19 @@ def _lines(text: str) -> list[str]:
 Row = dict[str, Any]
 
 
-def open_json_lines(file: SourceFile, limit: int | None = None) -> OpenedFile:
+def open_json_lines(file: SourceFile, limit: int | None = None) -> OpenedTable:
     """Return the columns of one object per line."""
     return _open_rows(file, limit, _json_lines)
 
 
-def open_json(file: SourceFile, limit: int | None = None) -> OpenedFile:
+def open_json(file: SourceFile, limit: int | None = None) -> OpenedTable:
     """Return the columns of a list of objects, which is read at once."""
     return _open_rows(file, limit, _json_list)
 
 
 def _open_rows(
     file: SourceFile, limit: int | None, rows_of: Callable[[SourceFile, Encoding], Iterable[tuple[Row, int]]]
-) -> OpenedFile:
+) -> OpenedTable:
     """Return the columns of all rows: one may have a key that none before it had."""
     with file.explained():
         encoding = find_encoding(file, limit)
@@ -293,7 +293,7 @@ def _open_rows(
             batch.append(row)
             size += length
 
-    return OpenedFile(source_files.text_schema(list(names), file.name), count, batches, note=encoding.note)
+    return OpenedTable(source_files.text_schema(list(names), file.name), count, batches, note=encoding.note)
 
 
 def _json_lines(file: SourceFile, encoding: Encoding) -> Iterator[tuple[Row, int]]:

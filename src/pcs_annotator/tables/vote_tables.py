@@ -15,7 +15,7 @@ from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.votes import NOT_ASKED, Form, Unknown, Votes
 from pcs_annotator.tables import vote_columns
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
-from pcs_annotator.tables.find import as_arrow, table_name
+from pcs_annotator.tables.find import as_arrow, source_name
 from pcs_annotator.tables.vote_columns import TextColumn, VoteColumns
 
 MAX_DRAWS = 1000
@@ -40,7 +40,7 @@ def read_vote_table(
     table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
 ) -> VoteTable:
     """Read votes and gold from a table in wide or long form, called `name` in messages; see `Votes.from_table`."""
-    columns = VoteColumns(columns_of(as_arrow(table)), name or table_name(table))
+    columns = VoteColumns(columns_of(as_arrow(table)), name or source_name(table))
     if not len(columns):
         raise TableError(f"{columns.table} has no rows: it needs at least one item with votes")
     return (read_long if is_long(columns.columns) else _read_wide)(columns, labels, unknown)

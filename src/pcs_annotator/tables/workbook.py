@@ -19,7 +19,7 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.source_files import OpenedFile, SourceFile
+from pcs_annotator.tables.source_files import OpenedTable, SourceFile
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
@@ -52,7 +52,7 @@ class _Sheet(NamedTuple):
     rows: Sequence[Sequence[Cell]]  # the rows below the header, without empty ones
 
 
-def open_workbook(file: SourceFile, limit: int | None = None) -> OpenedFile:
+def open_workbook(file: SourceFile, limit: int | None = None) -> OpenedTable:
     """Return the columns of the header of a sheet, which is read at once."""
     with _opened(file) as (book, archive):
         sheet, sheets = _find_sheet(file, book, archive), len(_visible_sheets(book))
@@ -67,7 +67,7 @@ def open_workbook(file: SourceFile, limit: int | None = None) -> OpenedFile:
 
     several = sheets > 1 and not file.reading.sheet
     note = f"has {sheets} sheets: {sheet.name!r} is read (--sheet names another)" if several else ""
-    return OpenedFile(sheet.schema, len(sheet.rows), batches, note=note)
+    return OpenedTable(sheet.schema, len(sheet.rows), batches, note=note)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Protocol
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.files import atomic_path, check_ending, set_aside, write_page
+from pcs_annotator.tables.files import atomic_path, check_ending, extension, set_aside, write_json, write_page
 from pcs_annotator.tables.parquet import ParquetWriter
-from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, ending_of, split_name
+from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, name_parts
 from pcs_annotator.tables.workbook import WorkbookWriter, safe_cell
 
 PAGES = (".html", ".htm")
@@ -69,7 +69,7 @@ class OutputPolicy:
         """Keep a file in the way under a dated name; return where it is now, or None if there was none."""
         if out == STDIO or not out.exists():
             return None
-        self.check(out, [split_name(out)[1].lower()])
+        self.check(out, [extension(out).lower()])
         return set_aside(out)
 
     def write_page(self, out: Path, text: str) -> Path:
@@ -77,6 +77,11 @@ class OutputPolicy:
         self.make_way(out)
         write_page(out, text)
         return out
+
+    def write_json(self, out: Path, values: Mapping[str, Any]) -> None:
+        """Write values as readable JSON, with the schema number first."""
+        self.make_way(out)
+        write_json(out, values)
 
     def write_table(self, out: Path, table: pa.Table) -> None:
         """Write a table whole or not at all."""
@@ -132,7 +137,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
-    ending = ending_of(name if split_name(PurePath(name))[1] else f"{name}.{style.kind}")
+    ending = name_parts(name if extension(PurePath(name)) else f"{name}.{style.kind}")
     if ending.format == source_files.PARQUET:
         return ParquetWriter(file)
     if ending.format == WORKBOOK:
@@ -140,7 +145,7 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
     if ending.format == source_files.JSON_LINES:
         return _JsonLinesWriter(packed)
-    dialect = replace(style.dialect, delimiter="\t") if ending.suffix == ".tsv" else style.dialect
+    dialect = replace(style.dialect, delimiter="\t") if ending.suffix.lower() == ".tsv" else style.dialect
     return _CsvWriter(packed, replace(style, dialect=dialect))
 
 

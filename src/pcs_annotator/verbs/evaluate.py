@@ -8,6 +8,7 @@ import numpy as np
 
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
@@ -47,7 +48,7 @@ from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import result_tables
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.sides import open_sides
-from pcs_annotator.tables.files import write_json, write_page
+from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.source_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_run
@@ -63,16 +64,24 @@ WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateRequest:
-    """What to evaluate."""
+    """What to evaluate.
+
+    Attributes:
+        optimiser: How PCS learns; the other methods are tested against it. Of a run, as --folds and --seed: its own.
+        methods: Methods, the first tested against the others; default: all.
+        rewritten: Relation rewritten by a model, at one call per text; not needed for run folders.
+        order: Labels from the lowest to the highest, for weighted κ and ordinal α.
+        out: Folder for the tables as Markdown, CSV and LaTeX.
+    """
 
     source: Path  # a table of votes with gold, or a run folder
-    rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
-    splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
-    reading: Reading = AS_FOUND  # how to read the table
-    optimiser: str = "auto"  # the first method, which is tested against all others
-    methods: Sequence[str] = ()  # names of methods instead of the usual ones; the first is tested against the others
-    order: Sequence[str] = ()  # labels from the lowest to the highest; empty for none, or for that of a run folder
-    out: Path | None = None  # a folder for the tables as Markdown, CSV and LaTeX
+    optimiser: str = setting("auto", "--optimiser NAME")
+    methods: Sequence[str] = setting((), "--methods A,B")
+    rewritten: Sequence[str] = setting((), "--rewritten RELATION")
+    order: Sequence[str] = setting((), "--order A,B")
+    out: Path | None = setting(None, "-o --out FOLDER")
+    splitting: Splitting = field(default_factory=Splitting)
+    reading: Reading = AS_FOUND
     policy: OutputPolicy = field(default_factory=OutputPolicy)  # whether files in the way are kept aside
 
 
@@ -142,27 +151,21 @@ def check_folder(out: Path) -> None:
         raise TableError(f"{out} is a file, or would be taken for one: name a folder with --out")
 
 
-def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy | None) -> list[Path]:
-    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named; return the files.
-
-    Without a policy, the folder is our own, and its files are written anew.
-    """
-    ways = [] if out is None else [(out, table, ending) for table in tables for ending in WRITERS]
-    pages = {folder / f"{table.name}{ending}": WRITERS[ending](table) for folder, table, ending in ways}
-    if policy is not None:
-        for path in pages:
-            policy.check(path, tuple(WRITERS))
-    for path, text in pages.items():
-        (policy.write_page if policy else write_page)(path, text)
-    return [*pages]
+def write_results(tables: Iterable[ResultTable], out: Path | None, policy: OutputPolicy) -> list[Path]:
+    """Write tables as Markdown, CSV and LaTeX into a folder, if one is named."""
+    if out is None:
+        return []
+    pages = {out / f"{table.name}{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
+    for path in pages:
+        policy.check(path, tuple(WRITERS))
+    return [policy.write_page(path, text) for path, text in pages.items()]
 
 
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
-    """Return the coders of a run, and the test whether its model may replace them; see `alternative_annotator`.
+    """Return the coders of a run, and the test whether its model may replace them, for all rows and for parts of them.
 
-    Then the same test for rows with each machine label, and for groups; and how many rows two coders must label for an
-    interval of κ or α of so much on both sides.
-    Its labels of gold rows come from fits that did not see them.
+    Last, how many rows two coders must label for an interval of κ or α of so much on both sides. The labels of gold
+    rows come from fits that did not see them.
     """
     recorded = Run.open(path)
     votes = recorded.votes
@@ -189,10 +192,7 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
 
 
 def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
-    """Return accuracy, confidence and acceptance for the groups of a column of a run; no model is called.
-
-    Its promise may be made for other groups, or for all rows together.
-    """
+    """Return accuracy, confidence and acceptance for the groups of a column, whatever the promise is made for."""
     recorded = Run.open(path)
     votes, settings = recorded.votes, recorded.settings
     groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []

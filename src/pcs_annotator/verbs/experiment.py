@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric, UnknownNameError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.votes import Votes, check_known
@@ -17,9 +18,9 @@ from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.showing import pictures
 from pcs_annotator.studies.paper.research_questions import EXPERIMENTS
 from pcs_annotator.studies.paper.study import Replication, Settings
-from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.find import table_stem
-from pcs_annotator.verbs.evaluate import check_folder, write_results
+from pcs_annotator.tables.write import STRICT, OutputPolicy
+from pcs_annotator.verbs.evaluate import WRITERS, check_folder, write_results
 from pcs_annotator.version import __version__
 
 ALL = "all"
@@ -29,16 +30,23 @@ PACKAGES = ("numpy", "scipy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRequest:
-    """Which experiments to run, and on which data."""
+    """Which experiments to run, and on which data.
+
+    Attributes:
+        optimiser: How PCS learns.
+        relations: Relations that PCS uses; default: all that are recorded.
+        models: Recorded model to use; default: all.
+    """
 
     name: str  # name of an experiment, or `all`
     sources: Sequence[str]  # tables of votes or run folders, as `PATH` or `NAME=PATH`
     out: Path  # the output folder
-    optimiser: str = "lr"  # the optimiser that learns the weights of PCS
-    relations: Sequence[str] = ()  # those of recorded votes that PCS uses; empty for all
-    models: Sequence[str] = ()  # the recorded models to use; empty for all
+    optimiser: str = setting("lr", "--optimiser NAME")
+    relations: Sequence[str] = setting((), "--relations A,B")
+    models: Sequence[str] = setting((), "--model NAME")
     rewritten: Sequence[str] = ()  # relations whose variants a model wrote; those of a run folder are known
     splitting: Splitting = field(default_factory=Splitting)  # folds, seeds and resamples
+    policy: OutputPolicy = STRICT  # whether files in the way are kept aside
     on_step: Callable[[str], None] = lambda step: None  # called with the name of every step before it starts
 
 
@@ -52,28 +60,30 @@ class Experimented:
 
 def experiment(request: ExperimentRequest) -> Experimented:
     """Run experiments and write their tables and plots."""
-    check_folder(request.out)
+    out, policy, about = request.out, request.policy, request.out / "experiments.json"
+    names = [*EXPERIMENTS] if request.name == ALL else [request.name]
+    check_folder(out)
+    for path in (about, *(out / f"{name}{ending}" for name in names for ending in (*WRITERS, ".svg"))):
+        policy.check(path, [path.suffix])
     sources = named_sources(request.sources)
     sets = {name: _recorded(name, path, request) for name, path in sources.items()}
     settings = _settings(request, sets)
     study = Replication.of({name: (recorded.votes, recorded.gold) for name, recorded in sets.items()}, settings)
     if not study.benches:
         raise UndefinedMetric("; ".join(f"{name}: {reason}" for name, reason in study.refused.items()))
-    done, files = [], []
-    for name in EXPERIMENTS if request.name == ALL else [request.name]:
+    done, files = list[Experiment](), list[Path]()
+    for name in names:
         request.on_step(name)
         with one_thread():
             done.append(EXPERIMENTS[name](study))
-        files += write_results(done[-1].tables, request.out, None)
-        files += _draw(done[-1], request.out)
-    about = request.out / "experiments.json"
-    write_json(
+        files += [*write_results(done[-1].tables, out, policy), *_draw(done[-1], out, policy)]
+    policy.write_json(
         about,
         {
             "version": __version__,
             "python": platform.python_version(),
             "packages": {name: version_of(name) for name in PACKAGES},
-            "experiments": [recorded.name for recorded in done],
+            "experiments": names,
             "settings": settings.to_dict(),
             "sources": {name: {"source": str(path), **_facts(sets[name])} for name, path in sources.items()},
         },
@@ -120,9 +130,11 @@ def _settings(request: ExperimentRequest, sets: Mapping[str, RecordedVotes]) -> 
     )
 
 
-def _draw(done: Experiment, out: Path) -> list[Path]:
+def _draw(done: Experiment, out: Path, policy: OutputPolicy) -> list[Path]:
     """Write the chart of an experiment that has one, and return its file."""
     path = out / f"{done.name}.svg"
+    if done.curves or done.pairs:
+        policy.make_way(path)
     if done.curves:
         pictures.draw_curves(done.curves, path)
     if done.pairs:

@@ -106,11 +106,10 @@ def open_run(path: Path, version: int = 0) -> RunResult:
     try:
         with expecting(figures, REFIT):
             learned = learned_from(run.model_in_force(), run.figures())
-        outcomes = list(learned.model.judge(run.votes))
+        return run.result(learned, list(learned.model.judge(run.votes)))
     except (TableError, MismatchError) as error:
         if not run.folder.model.exists() or not figures.exists():
             return fit_run(path)
         warn_user(f"{error}; learned again for this command alone")
         learned = run.learn(run.settings)
-        outcomes = list(learned.model.judge(run.votes))
-    return run.result(learned, outcomes)
+    return run.result(learned, list(learned.model.judge(run.votes)))

@@ -38,10 +38,6 @@ def forget(path: Path, id: str = "", text: str = "", options: LoadOptions | None
     """Delete a text from a run: from its stream, whatever its ID there, with answers and verdicts.
 
     A text that was accepted may not be kept, so it must be given.
-
-    Raises:
-        UnknownRow: The stream has no such text.
-        ConfigError: Somebody reviews the run, or a part of the text is still there.
     """
     run, options = Run.open(path), options or LoadOptions()
     folder = run.folder

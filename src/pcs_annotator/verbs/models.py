@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
+from typing import Any
 
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import PcsError
@@ -23,17 +23,6 @@ CHECK_WORDS = ("ready", "waiting")
 CHECK_ALTERNATIVES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class KnownModel:
-    """A model of the catalogue; None where a value is unknown."""
-
-    name: str
-    context_tokens: int | None
-    usd_per_million_in: float | None
-    usd_per_million_out: float | None
-    price_as_of: date | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """The result of checking a model."""
@@ -48,13 +37,14 @@ class Checkup:
     usd: float | None = None  # cost of the check; None when the price is unknown
 
 
-def list_models() -> list[KnownModel]:
-    """Return every model of the catalogue; other models work too, but their price is unknown."""
+def list_models() -> list[dict[str, Any]]:
+    """Return every model of the catalogue, with None for what is unknown; others work too, at an unknown price."""
     catalogue = []
     for name in known_models():
         price = price_of(name)
         costs = (price.input, price.output, price.as_of) if price else (None, None, None)
-        catalogue.append(KnownModel(name, context_of(name), *costs))
+        names = ("usd_per_million_in", "usd_per_million_out", "price_as_of")
+        catalogue.append({"name": name, "context_tokens": context_of(name), **dict(zip(names, costs, strict=True))})
     return catalogue
 
 

@@ -42,8 +42,7 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
     learned = result.learned
     agreement = learned.against_gold
     if agreement is None:
-        old = "an earlier version made them: pcs fit makes them again" if learned.figures else ""
-        why = old or learned.no_figures or "there are too few gold rows"
+        why = learned.no_figures or "there are too few gold rows"
         raise GoldError(f"{result.folder.path} has no figures of labels against gold: {why}")
     if order:
         check_order(order, agreement.labels)

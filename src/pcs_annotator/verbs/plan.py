@@ -43,16 +43,9 @@ def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
     config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
     config = with_known_texts(request, config, dataset)
     candidates = about_candidates(config, [item.text for item in dataset.items], dataset.gold)
-
-    def planned(config: Config, seen: set[object] | None = None) -> RunPlan:
-        return _planned(request, config, dataset.items, rows, seen)._replace(candidates=candidates)
-
-    if config.relations.use:
-        return planned(config, seen)
-    panel = request.recorded_panel(config)
-    if panel is None:
-        panel = request.support(config, dataset.items).panel()
-    return planned(panel.applied_to(config), seen)._replace(panel=panel)
+    panel = None if config.relations.use else request.panel(config, dataset.items)
+    config = config if panel is None else panel.applied_to(config)
+    return _planned(request, config, dataset.items, rows, seen)._replace(candidates=candidates, panel=panel)
 
 
 def _codebook_plan(request: RunRequest) -> RunPlan:

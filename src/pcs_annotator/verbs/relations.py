@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.call import Rewriter
@@ -27,13 +26,12 @@ EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 """The task that relations of the question are shown with if `pcs.toml` has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRelation:
+class KnownRelation(NamedTuple):
     """A relation as it is listed."""
 
     name: str
     version: str
-    changes: Literal["text", "question", "nothing"]
+    changes: str  # text, question or nothing
     needs: tuple[str, ...]
     deterministic: bool
 
@@ -42,9 +40,8 @@ def list_relations(config: Config) -> list[KnownRelation]:
     """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
     listed = []
     for relation in known_relations(resolve_config.own_relations(config.relations)):
-        changes: Literal["text", "question", "nothing"] = "text" if text_parts(relation) else "nothing"
-        if isinstance(relation, QuestionRelation):
-            changes = "question"
+        of_text = "text" if text_parts(relation) else "nothing"
+        changes = "question" if isinstance(relation, QuestionRelation) else of_text
         needs = tuple(sorted(relation.needs))
         listed.append(KnownRelation(relation.name, relation.version, changes, needs, relation.deterministic))
     return listed
@@ -65,7 +62,8 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
     async def one() -> TriedRelation:
         async with _opened([name], config) as (relations, context):
             variant = await relations[0].rewrite(text, context)
-            usual = Phrasing(task=_task_of(config), examples=int("examples" not in relations[0].needs))
+            task = resolve_config.task_of(config) if config.task.labels else EXAMPLE
+            usual = Phrasing(task=task, examples=int("examples" not in relations[0].needs))
             put = rephrased(relations[0], usual)
             if put == usual:
                 return TriedRelation(variant)
@@ -73,10 +71,6 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
             return TriedRelation(variant, question, usual_question, not config.task.labels)
 
     return run_sync(one)
-
-
-def _task_of(config: Config) -> Task:
-    return resolve_config.task_of(config) if config.task.labels else EXAMPLE
 
 
 def _read_as(question: Phrasing, source: str, text: str) -> str:

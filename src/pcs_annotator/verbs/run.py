@@ -58,7 +58,6 @@ def run(request: RunRequest) -> RunResult:
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
     config = _with_gold_sample(request, with_known_texts(request, config, table.sample), table.sample)
     # Settings and gold are checked before the first call, not after the last.
-    # raises for settings that cannot be used
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
     texts = [item.text for item in table.sample.items]
     refuse_many(config.learn.by, groups_of(config.learn.by, table.sample.table, texts, table.stream.name) or ())
@@ -76,10 +75,10 @@ def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, wat
     folder, dataset = RunFolder(request.folder), table.sample
     fits = _kept_from_fits(folder, config)
     replacing = refuse_other_work(request, config, table)
-    kept = None if replacing else folder
+    people = None if replacing else folder  # whose labels count
     if not request.gold_wins:
-        check_gold(kept, dataset)
-    gold = gold_of(kept, dataset).taken_as(config.learn.gold_sample)
+        check_gold(people, dataset)
+    gold = gold_of(people, dataset).taken_as(config.learn.gold_sample)
     gold = without_examples(gold, [item.text for item in dataset.items], config.task)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
@@ -149,9 +148,7 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item]) -> C
     """Return the settings with the questions to ask: those that the user named, that the run had, or the usual ones."""
     if config.relations.use:
         return config
-    panel = request.recorded_panel(config)
-    if panel is None:
-        panel = request.support(config, items).panel()
+    panel = request.panel(config, items)
     _LOG.info("questions: %s", "; ".join(panel.reasons))
     if request.announce is not None:
         request.announce(panel)

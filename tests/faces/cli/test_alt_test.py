@@ -10,6 +10,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
+from tests.command_line import Pcs
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -42,13 +43,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(made), "--alt-test", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_model_is_tested_against_each_coder(made: Path, pcs: Pcs) -> None:
+    found = pcs.json("evaluate", made, "--alt-test")
     assert [one["name"] for one in found["coders"]] == ["ann", "bob", "cem"]
     assert found["epsilon"] == 0.2
-    assert main(["evaluate", str(made), "--alt-test", "--epsilon", ".1"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = pcs("evaluate", made, "--alt-test", "--epsilon", ".1")
     assert "Alternative annotator test (ε = 0.1): the model may" in printed
     stored = json.loads((made / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["replacing"]
     parts, rows_for, to_pass = (found.pop(name) for name in ("parts", "rows_for", "rows_to_pass"))
@@ -62,19 +61,16 @@ def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.Capture
     assert "Alternative annotator test" in (made / "report.html").read_text(encoding="utf-8")
 
 
-def test_groups_are_tested_too_and_one_with_few_rows_is_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(made), "--alt-test", "--by", "site", "--json"]) == 0
-    parts = json.loads(capsys.readouterr().out)["parts"]
+def test_groups_are_tested_too_and_one_with_few_rows_is_named(made: Path, pcs: Pcs) -> None:
+    parts = pcs.json("evaluate", made, "--alt-test", "--by", "site")["parts"]
     assert [*parts][2:] == ["site x", "site y", "site z"]
     assert parts["site x"]["coders"][0]["rows"] == 50
     assert parts["site z"] is None
-    assert main(["evaluate", str(made), "--alt-test", "--by", "site"]) == 0
-    assert "site z" in capsys.readouterr().out
-    assert main(["evaluate", str(made), "--alt-test", "--by", "nope"]) == 2
-    assert "nope" in capsys.readouterr().err
+    assert "site z" in pcs.out("evaluate", made, "--alt-test", "--by", "site")
+    assert "nope" in pcs.refused("evaluate", made, "--alt-test", "--by", "nope")
 
 
-def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, pcs: Pcs) -> None:
     simulated_run(tmp_path, rows=160, gold_rows=60)
     folder = tmp_path / "run"
     assert Run.open(folder).coders is None
@@ -100,8 +96,7 @@ def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, capsys: pytest.Ca
     assert coders is not None
     assert coders.names == ("Ann", "Bob")  # Cem saw what the model says
     assert ((coders.codes >= 0).all(axis=0)).sum() >= 30
-    assert main(["evaluate", str(folder), "--alt-test", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)["coders"]] == ["Ann", "Bob"]
+    assert [one["name"] for one in pcs.json("evaluate", folder, "--alt-test")["coders"]] == ["Ann", "Bob"]
     assert main(["fit", str(folder)]) == 0
     assert json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["names"] == [
         "Ann",
@@ -109,25 +104,26 @@ def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, capsys: pytest.Ca
     ]
 
 
-def test_a_run_without_coders_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_coders_is_refused(tmp_path: Path, pcs: Pcs) -> None:
     simulated_run(tmp_path, rows=40, gold_rows=20)
-    assert main(["evaluate", str(tmp_path / "run"), "--alt-test"]) == 2
-    assert "labels of fewer than two coders: name their columns" in capsys.readouterr().err
+    assert "labels of fewer than two coders: name their columns" in pcs.refused(
+        "evaluate", tmp_path / "run", "--alt-test"
+    )
 
 
-def test_coders_are_columns_of_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coders_are_columns_of_any_name(tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"text": f"Case {row} looks {truth_of(row)}.", "Ann": truth_of(row)} for row in range(80)]
     rows = [{**one, "Bob": one["Ann"] if place % 5 else "good"} for place, one in enumerate(rows)]
     new = str(write_csv(tmp_path / "new.csv", [{"text": one["text"]} for one in rows]))
     data, out = str(write_csv(tmp_path / "data.csv", rows)), str(tmp_path / "run")
     with simulated_models():
         asked = ["run", data, "--labels", "good,bad", "--model", MODELS[0], "--relations", "original", "-o", out]
-        assert main([*asked, "--coders", "Ann,Cem"]) == 2
-        assert "data.csv has no column 'Cem' (--coders); there are text, Ann, Bob" in capsys.readouterr().err
+        assert "data.csv has no column 'Cem' (--coders); there are text, Ann, Bob" in pcs.refused(
+            *asked, "--coders", "Ann,Cem"
+        )
         assert main([*asked, "--coders", "Ann,Bob"]) == 0
         assert main(["label", new, "--run", out, "-o", str(tmp_path / "labels.csv")]) == 0
     capsys.readouterr()
-    assert main(["evaluate", out, "--alt-test", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)["coders"]] == ["Ann", "Bob"]
+    assert [one["name"] for one in pcs.json("evaluate", out, "--alt-test")["coders"]] == ["Ann", "Bob"]
     with Review.open(Path(out)) as review:
         assert review.rows.own_columns == []  # nobody's label is shown

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.simulated import copy_run, write_csv
 from tests.studies.estimating.made import make_run, rows_with_groups, run_with_groups, truth
 
@@ -17,14 +18,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(tmp_path_factory.mktemp("bare"), gold_rows=0, rows=100)
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what is said instead of a figure."""
-    assert main([*arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    return " ".join(printed.err.split())
 
 
 @pytest.mark.parametrize(
@@ -40,25 +33,20 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--formula", "good ~ followers", "--cluster", "ward"], "are from 7 groups of 'ward', and errors that rows"),
     ],
 )
-def test_questions_that_gold_rows_cannot_answer(
-    made: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
-) -> None:
-    assert why in refused(capsys, "estimate", str(made), *arguments)
+def test_questions_that_gold_rows_cannot_answer(made: Path, pcs: Pcs, arguments: list[str], why: str) -> None:
+    assert why in pcs.refused("estimate", str(made), *arguments)
 
 
-def test_groups_with_few_gold_rows_are_named_with_the_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["estimate", str(made), "--by", "odd", "--of", "good"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+def test_groups_with_few_gold_rows_are_named_with_the_reason(made: Path, pcs: Pcs) -> None:
+    printed = pcs("estimate", made, "--by", "odd", "--of", "good")
     assert "yes is not estimated: it has 2 gold rows, and 10 are needed" in printed
     assert "of the texts in 'yes'" not in printed
 
 
 def test_no_gold_gold_of_one_label_and_gold_chosen_by_hand(
-    bare: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bare: Path, tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "has 0 gold rows, too few to learn from: draw 30 or more with pcs gold" in refused(
-        capsys, "estimate", str(bare)
-    )
+    assert "has 0 gold rows, too few to learn from: draw 30 or more with pcs gold" in pcs.refused("estimate", str(bare))
     rows = rows_with_groups()[:100]
     good = [{"id": row["id"], "gold": "good"} for row in rows if truth(row) == "good"]
     for name, given, why in (
@@ -73,11 +61,11 @@ def test_no_gold_gold_of_one_label_and_gold_chosen_by_hand(
         file = write_csv(tmp_path / f"{name}.csv", given)
         assert main(["fit", str(folder), "--gold", str(file)]) == 0
         capsys.readouterr()
-        assert why in refused(capsys, "estimate", str(folder))
+        assert why in pcs.refused("estimate", str(folder))
 
 
-def test_one_coder_cannot_be_replaced(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "labels of fewer than two coders: name their columns" in refused(capsys, "evaluate", str(made), "--alt-test")
+def test_one_coder_cannot_be_replaced(made: Path, pcs: Pcs) -> None:
+    assert "labels of fewer than two coders: name their columns" in pcs.refused("evaluate", str(made), "--alt-test")
 
 
 @pytest.mark.parametrize(
@@ -93,9 +81,7 @@ def test_one_coder_cannot_be_replaced(made: Path, capsys: pytest.CaptureFixture[
         ),
     ],
 )
-def test_tables_that_cannot_be_estimated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
-) -> None:
+def test_tables_that_cannot_be_estimated(tmp_path: Path, pcs: Pcs, arguments: list[str], why: str) -> None:
     rows = [
         {
             "said": "yes" if row % 3 else "no",
@@ -105,4 +91,4 @@ def test_tables_that_cannot_be_estimated(
         }
         for row in range(90)
     ]
-    assert why in refused(capsys, "estimate", str(write_csv(tmp_path / "t.csv", rows)), *arguments)
+    assert why in pcs.refused("estimate", str(write_csv(tmp_path / "t.csv", rows)), *arguments)

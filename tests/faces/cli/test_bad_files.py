@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.simulated import simulated_models, simulated_run
 
 pytestmark = pytest.mark.system
@@ -106,10 +107,9 @@ def test_data_of_any_kind_is_read_or_refused(name: str, capsys: pytest.CaptureFi
         assert not error or path.name in error or error.startswith("error: column"), error
 
 
-def test_texts_with_half_a_character_are_labelled(capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_with_half_a_character_are_labelled(pcs: Pcs) -> None:
     Path("data.jsonl").write_text(SURROGATE + '\n{"text": "one\u2028line", "gold": "bad"}', encoding="utf-8")
-    assert main(["run", "data.jsonl", *SCRIPTED[:-1]]) == 0
-    assert "lone surrogates" in capsys.readouterr().out
+    assert "lone surrogates" in pcs.out("run", "data.jsonl", *SCRIPTED[:-1])
     labels = Path("runs/data/labels.csv").read_text(encoding="utf-8")
     assert "half \ufffd" in labels
     assert "one\u2028line" in labels
@@ -247,7 +247,7 @@ def test_places_that_cannot_be_written(made: Path, capsys: pytest.CaptureFixture
         ["report", run, "-o", "a-file/report.html"],
         ["report", run, "-o", "/proc/report.html"],
         ["evaluate", run, "--methods", "uniform", "--resamples", "20", "-o", "a-file"],
-        ["fit", str(made / "run" / "votes.parquet"), "--model-out", "a-folder", "-q"],
+        ["fit", str(made / "run" / "votes.parquet"), "-o", "a-file", "-q"],
         ["run", str(made / "data.csv"), *SCRIPTED, "-o", "a-file"],
         ["ledger", "size", "a-folder"],
         ["report", "caf\udce9"],

@@ -9,7 +9,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.write import write_table
 from tests.builders import simulated_votes
+from tests.command_line import Pcs
 from tests.simulated import (
     MODELS,
     audited,
@@ -59,23 +59,8 @@ def table() -> str:
     return "votes.csv"
 
 
-def shown(arguments: list[str], capsys: Captured, code: int = 0) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main([*arguments, "--json"]) == code
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def refused(arguments: list[str], capsys: Captured) -> str:
-    capsys.readouterr()
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    return " ".join(error.split())
-
-
-def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, capsys: Captured) -> None:
-    found = shown(["fit", table, *PROMISE, *QUICK, "--out", "out.csv"], capsys)
+def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, pcs: Pcs) -> None:
+    found = pcs.json("fit", table, *PROMISE, *QUICK, "--out", "out.csv")
     certificate = found["certificate"]
     assert (certificate["alpha"], certificate["delta"], certificate["n_gold"]) == (0.1, 0.1, 100)
     assert 0 < certificate["threshold"] < 1
@@ -89,28 +74,26 @@ def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, cap
     assert min(float(row["pcs_confidence"]) for row in accepted) >= certificate["threshold"] - 1e-6
 
 
-def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
-    assert main(["fit", table, *PROMISE, *QUICK, "--folds", "5", "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, pcs: Pcs) -> None:
+    text = pcs("fit", table, *PROMISE, *QUICK, "--folds", "5", "--details")
     for words in ("At most 10 %", "90 % certainty", "100 gold rows in 5 folds", "to review"):
         assert words in text
-    assert main(["fit", table, "--max-error", "0.001", *QUICK]) == 0
-    assert re.search("no promise .*0.1 %", " ".join(capsys.readouterr().out.split()))
+    assert re.search("no promise .*0.1 %", pcs("fit", table, "--max-error", "0.001", *QUICK))
 
 
-def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: Captured) -> None:
-    each = shown(["fit", table, *PROMISE, *QUICK, "--per-label", "--sets", "--out", "out.csv"], capsys)["certificate"]
+def test_other_promises_and_label_sets_are_given_on_request(table: str, pcs: Pcs) -> None:
+    each = pcs.json("fit", table, *PROMISE, *QUICK, "--per-label", "--sets", "--out", "out.csv")["certificate"]
     assert each["per_label"]
     assert each["threshold"] is None
     assert all(row["pcs_label"] in row["pcs_set"] for row in read_csv(Path("out.csv")) if row["pcs_set"])
     assert any(row["pcs_set"] for row in read_csv(Path("out.csv")))
-    other = shown(["fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries"], capsys)["certificate"]
+    other = pcs.json("fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries")["certificate"]
     assert other["promise"] == "false-discoveries"
 
 
-def test_a_promise_on_average_accepts_more(table: str, capsys: Captured) -> None:
-    strict = shown(["fit", table, *PROMISE, *QUICK], capsys)
-    average = shown(["fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries"], capsys)
+def test_a_promise_on_average_accepts_more(table: str, pcs: Pcs) -> None:
+    strict = pcs.json("fit", table, *PROMISE, *QUICK)
+    average = pcs.json("fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries")
     assert average["certificate"]["promise"] == "false-discoveries"
     assert average["certificate"]["level"] == 0.0
     assert average["decisions"]["accept"] >= strict["decisions"]["accept"]
@@ -126,138 +109,132 @@ def test_a_promise_on_average_accepts_more(table: str, capsys: Captured) -> None
     ],
 )
 def test_what_cannot_be_promised_is_one_sentence_and_code_2(
-    options: list[str], complaint: str, table: str, capsys: Captured
+    options: list[str], complaint: str, table: str, pcs: Pcs
 ) -> None:
-    assert complaint in refused(["fit", table, *QUICK, *options], capsys)
+    assert complaint in pcs.refused("fit", table, *QUICK, *options)
 
 
-def test_a_max_error_of_zero_is_refused_before_any_call(capsys: Captured) -> None:
+def test_a_max_error_of_zero_is_refused_before_any_call(pcs: Pcs) -> None:
     write_texts(Path("data.csv"), range(5), 5)
     arguments = ["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0], "--max-error", "0"]
-    assert "0.0 is not in the range" in refused(arguments, capsys)
+    assert "0.0 is not in the range" in pcs.refused(*arguments)
     assert not Path("runs/data/ledger.db").exists()
 
 
-def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: str, capsys: Captured) -> None:
+def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: str, pcs: Pcs) -> None:
     rows = read_csv(Path(table))
     write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 8 else ""} for place, row in enumerate(rows)])
-    few = shown(["fit", "few.csv", *PROMISE, *QUICK], capsys)
+    few = pcs.json("fit", "few.csv", *PROMISE, *QUICK)
     assert few["certificate"]["threshold"] is None
     assert "8 gold rows" in few["certificate"]["why_not"]
     assert (few["calibrated"], few["decisions"]) == (False, {"review": 150})
     write_csv(Path("one.csv"), [{**row, "gold": row["gold"] and "neutral"} for row in rows])
-    one = shown(["fit", "one.csv", *PROMISE, *QUICK], capsys)
+    one = pcs.json("fit", "one.csv", *PROMISE, *QUICK)
     assert re.search("100 gold rows .*'neutral'", one["certificate"]["why_not"])
     assert one["decisions"] == {"review": 150}
 
 
-def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: Captured) -> None:
+def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, pcs: Pcs) -> None:
     rows = read_csv(Path(table))
     write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 30 else ""} for place, row in enumerate(rows)])
-    found = shown(["fit", "few.csv", *PROMISE, *QUICK], capsys)
+    found = pcs.json("fit", "few.csv", *PROMISE, *QUICK)
     gold_rows = found["gold_rows"]
     assert 10 <= gold_rows < 50
     assert not found["calibrated"]
     assert 0 < found["confidence_margin"] < 0.5
-    assert main(["fit", "few.csv", *PROMISE, *QUICK, "--details"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = pcs("fit", "few.csv", *PROMISE, *QUICK, "--details")
     assert f"Confidence is rough: from {gold_rows} gold rows, ± {100 * found['confidence_margin']:.0f} points" in said
     assert "ECE calibrated" not in said
 
 
-def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, capsys: Captured) -> None:
+def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, pcs: Pcs) -> None:
     write_csv(Path("bare.csv"), [{**row, "gold": ""} for row in read_csv(Path(table))])
-    found = shown(["fit", "bare.csv", "--out", "out.csv"], capsys)
+    found = pcs.json("fit", "bare.csv", "--out", "out.csv")
     assert (found["decided_by"], found["calibrated"], found["certificate"]) == ("agreement", False, None)
     assert set(found["decisions"]) == {"agree", "review"}
     assert found["look_at"][0]["kind"] == "no gold labels"
     rows = read_csv(Path("out.csv"))
     assert Counter(row["pcs_decision"] for row in rows) == found["decisions"]
     assert all(row["pcs_reason"].startswith("uncalibrated") and not row["pcs_confidence"] for row in rows)
-    assert main(["fit", "bare.csv", "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("fit", "bare.csv", "--details")
     assert "No label is accepted, because there are no gold labels" in text
     assert f"Answers agree on {found['decisions']['agree']} of 150 rows, which promises nothing" in text
 
 
-def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
+def test_a_table_takes_further_gold_by_id(table: str, pcs: Pcs) -> None:
     write_csv(Path("gold.csv"), [{"id": "item-000120", "gold": "neutral"}, {"id": "item-000121", "gold": ""}])
-    found = shown(["fit", table, *PROMISE, *QUICK, "--gold", "gold.csv"], capsys)
+    found = pcs.json("fit", table, *PROMISE, *QUICK, "--gold", "gold.csv")
     assert found["gold_rows"] == 101
     assert found["certificate"]["n_gold"] == 100  # a row that a person chose cannot support a promise
     write_csv(Path("gold.csv"), [{"id": "item-999999", "gold": "neutral"}])
-    assert re.search("gold.csv, row 2: .*'item-999999'", refused(["fit", table, "--gold", "gold.csv"], capsys))
+    assert re.search("gold.csv, row 2: .*'item-999999'", pcs.refused("fit", table, "--gold", "gold.csv"))
 
 
-def test_gold_of_a_table_that_contradicts_itself_is_refused(capsys: Captured) -> None:
+def test_gold_of_a_table_that_contradicts_itself_is_refused(pcs: Pcs) -> None:
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,,no\n")
     assert main(["fit", "votes.csv", "-q"]) == 0
     Path("mine.csv").write_text("id,gold\n3,no\n")
     expected = "votes.csv, rows 2 and 4 .*'yes' and 'no'"
-    assert re.search(expected, refused(["fit", "votes.csv", "--gold", "mine.csv"], capsys))
+    assert re.search(expected, pcs.refused("fit", "votes.csv", "--gold", "mine.csv"))
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,no,no\n")
-    assert re.search(expected, refused(["fit", "votes.csv"], capsys))
+    assert re.search(expected, pcs.refused("fit", "votes.csv"))
 
 
-def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(capsys: Captured) -> None:
+def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(pcs: Pcs) -> None:
     Path("data.csv").write_text("id,text,gold\n1,One,good\n2,Two,bad\n3,One,bad\n")
-    error = refused(["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0]], capsys)
+    error = pcs.refused("run", "data.csv", "--labels", "good,bad", "--model", MODELS[0])
     assert "data.csv, rows 2 and 4" in error
     assert not Path("runs/data/ledger.db").exists()
 
 
-def test_a_run_is_audited_and_fitted(run: str, capsys: Captured) -> None:
+def test_a_run_is_audited_and_fitted(run: str, pcs: Pcs) -> None:
     audited(Path(run), lambda place: False)
-    revoked = shown(["fit", run], capsys)
+    revoked = pcs.json("fit", run)
     assert revoked["certificate"]["audit"]["finding"] == "revoked"
     assert revoked["decisions"] == {"review": 260}
     assert {row["pcs_decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
-    assert main(["fit", run]) == 0
-    assert "audit revokes" in " ".join(capsys.readouterr().out.split())
+    assert "audit revokes" in pcs("fit", run)
 
 
-def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured) -> None:
-    first = shown(["fit", run, "--max-error", "0.07", "--to-label", "9"], capsys)
-    again = shown(["fit", run], capsys)
+def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, pcs: Pcs) -> None:
+    first = pcs.json("fit", run, "--max-error", "0.07", "--to-label", "9")
+    again = pcs.json("fit", run)
     assert again["certificate"]["alpha"] == first["certificate"]["alpha"] == 0.07
     assert again["optimiser"] == "lr"
     assert again["to_label"]["file"] == "run/to_label.csv"
     row = {"id": "t150", "gold": "awful"}
-    assert "'awful'" in refused(["fit", run, "--gold", str(write_csv(Path("mine.csv"), [row]))], capsys)
+    assert "'awful'" in pcs.refused("fit", run, "--gold", str(write_csv(Path("mine.csv"), [row])))
     taken = write_csv(Path("mine.csv"), [{"id": f"t{row}", "gold": truth_of(row)} for row in range(200, 220)])
-    assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 170
+    assert pcs.json("fit", run, "--gold", taken)["gold_rows"] == 170
 
 
-def test_a_run_without_gold_draws_random_rows_to_label(capsys: Captured) -> None:
+def test_a_run_without_gold_draws_random_rows_to_label(pcs: Pcs) -> None:
     write_texts(Path("data.csv"), range(40))
     models = [part for model in MODELS for part in ("--model", model)]
-    assert main(["run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"]) == 0
     assert re.search(
         "6 random rows to label, which a promise can be based on: runs/data/to_label.csv",
-        " ".join(capsys.readouterr().out.split()),
+        pcs("run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"),
     )
     assert len(read_csv(Path("runs/data/to_label.csv"))) == 6
 
 
-def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str, capsys: Captured) -> None:
-    fewer = shown(["label", "new.csv", "--run", run, "-o", "fewer.csv"], capsys)
+def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str, pcs: Pcs) -> None:
+    fewer = pcs.json("label", "new.csv", "--run", run, "-o", "fewer.csv")
     assert fewer["certificate"]["alpha"] == 0.1
     assert fewer["questions"] + fewer["questions_spared"] == 360
     assert fewer["calls"] < 300
-    everything = shown(["label", "new.csv", "--run", run, "--ask", "all", "-o", "all.csv"], capsys)
+    everything = pcs.json("label", "new.csv", "--run", run, "--ask", "all", "-o", "all.csv")
     assert everything["calls"] + everything["known_already"] == 360
     assert everything["questions_spared"] == 0
     assert [row["pcs_label"] for row in read_csv(Path("fewer.csv"))] == [
         row["pcs_label"] for row in read_csv(Path("all.csv"))
     ]
-    assert main(["label", "new.csv", "--run", run]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("label", "new.csv", "--run", run)
     assert f"{100 * fewer['questions_spared'] / 360:.0f} % of the questions were spared" in text
-    assert main(["label", "new.csv", "--run", run, "-q", "--replace"]) == 0
-    assert capsys.readouterr().out == ""
+    assert pcs.out("label", "new.csv", "--run", run, "-q", "--replace") == ""
 
 
-def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(capsys: Captured) -> None:
+def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(pcs: Pcs) -> None:
     write_texts(Path("data.csv"), range(80))
     write_texts(Path("new.csv"), range(1000, 1040))
     with stub_process(Behaviour()) as stub:
@@ -278,9 +255,9 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
         write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["pcs_label"]} for row in votes])
         assert main(["fit", "runs/data", "--gold", "gold.csv", "--folds", "3", "--resamples", "20", "-q"]) == 0
         stub.reset()
-        fewer = shown(["label", "new.csv", "--run", "runs/data", "-o", "fewer.csv"], capsys)
+        fewer = pcs.json("label", "new.csv", "--run", "runs/data", "-o", "fewer.csv")
         asked = stub.stats().answered
-        everything = shown(["label", "new.csv", "--run", "runs/data", "--ask", "all", "-o", "all.csv"], capsys)
+        everything = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", "all", "-o", "all.csv")
         assert asked == fewer["calls"] < 240
         assert stub.stats().answered == 240
         assert everything["known_already"] == fewer["calls"]
@@ -289,48 +266,46 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
     ]
 
 
-def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, capsys: Captured) -> None:
-    short = shown(["label", "new.csv", "--run", run, "--max-calls", "20"], capsys, code=3)
+def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, pcs: Pcs) -> None:
+    short = pcs.json("label", "new.csv", "--run", run, "--max-calls", "20", code=3)
     assert short["calls"] == 20
-    rest = shown(["label", "new.csv", "--run", run, "--replace"], capsys)
+    rest = pcs.json("label", "new.csv", "--run", run, "--replace")
     assert rest["known_already"] == 20
     assert rest["rows_without_label"] == 0
 
 
-def test_a_cascade_needs_prices(run: str, capsys: Captured) -> None:
-    assert "[ask.prices]" in refused(["label", "new.csv", "--run", run, "--cascade"], capsys)
+def test_a_cascade_needs_prices(run: str, pcs: Pcs) -> None:
+    assert "[ask.prices]" in pcs.refused("label", "new.csv", "--run", run, "--cascade")
     start = read_json(Path(run, "run.json"))
     start["config"]["ask"]["prices"] = {name: [10.0 - place, 10.0] for place, name in enumerate(MODELS)}
     write_json(Path(run, "run.json"), start)
-    assert shown(["label", "new.csv", "--run", run, "--cascade"], capsys)["questions_spared"]
+    assert pcs.json("label", "new.csv", "--run", run, "--cascade")["questions_spared"]
 
 
-def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warning(run: str, capsys: Captured) -> None:
+def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warning(run: str, pcs: Pcs) -> None:
     write_texts(Path("other.csv"), range(2000, 2150), truths=["good"] * 150)
     model = json.loads(Path(run, "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     Path(run, "model.json").write_text(json.dumps(model))
-    found = shown(["label", "other.csv", "--run", run, "--ask", "all"], capsys, 4)
+    found = pcs.json("label", "other.csv", "--run", run, "--ask", "all", code=4)
     assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}
     assert any("texts" in note for note in found["warnings"])
     assert found["drift"]["found"]
-    same = shown(["label", "new.csv", "--run", run], capsys)
+    same = pcs.json("label", "new.csv", "--run", run)
     assert same["warnings"] == []
     assert not same["drift"]["found"]
-    assert main(["label", "new.csv", "--run", run, "--details", "--replace"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("label", "new.csv", "--run", run, "--details", "--replace")
     assert "New texts are answered like the calibration set" in text
     assert "points in a model's answers may go unnoticed" in text
     assert "cannot be seen without an audit" in text
-    few = shown(["label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv"], capsys)["drift"]
+    few = pcs.json("label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv")["drift"]
     assert few["sentence"] == "9 texts are too few to compare: 20 are needed on both sides"
 
 
-def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, capsys: Captured) -> None:
+def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, pcs: Pcs) -> None:
     write_texts(Path("other.csv"), range(2000, 2300), truths=["good" if n % 5 else "bad" for n in range(300)])
-    assert main(["label", "other.csv", "--run", run, "--replace"]) == 4
-    lines = capsys.readouterr().out.splitlines()
+    lines = pcs.out("label", "other.csv", "--run", run, "--replace", code=4).splitlines()
     assert lines[0].startswith("warning   these texts differ from the gold rows the promise was made on")
     assert {row["pcs_decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}
     printed = " ".join(" ".join(lines).split())
@@ -344,7 +319,7 @@ def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, c
         Path("other.csv"),
         [{**row, "gold": truth_in(row["text"]) if place in drawn else ""} for place, row in enumerate(texts)],
     )
-    found = shown(shlex.split(command[1]), capsys)
+    found = pcs.json(*shlex.split(command[1]))
     accepted = [row for row in read_csv(Path("run-new/labels.csv")) if row["pcs_decision"] == "accept"]
     assert found["decisions"]["accept"] == len(accepted) > 100
     assert sum(row["pcs_label"] != truth_in(row["text"]) for row in accepted) <= 0.1 * len(accepted)
@@ -355,25 +330,23 @@ def truth_in(text: str) -> str:
     return "bad" if "looks bad" in text else "good"
 
 
-def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, capsys: Captured) -> None:
-    planned = shown(["plan", "new.csv", "--run", run], capsys)
+def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, pcs: Pcs) -> None:
+    planned = pcs.json("plan", "new.csv", "--run", run)
     assert planned["calls"] == 360
     assert planned["adaptive"]["calls"] < 360
     assert 0 < planned["share_asked"]["questions"] < 1
-    assert main(["plan", "new.csv", "--run", run]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("plan", "new.csv", "--run", run)
     assert "360 calls" in text
     assert f"{planned['adaptive']['calls']} calls" in text
 
 
-def test_new_texts_need_no_gold_column_even_if_settings_name_one(run: str, capsys: Captured) -> None:
+def test_new_texts_need_no_gold_column_even_if_settings_name_one(run: str, pcs: Pcs) -> None:
     write_csv(Path("plain.csv"), [{"id": "1", "text": "A text without gold."}])
     Path("pcs.toml").write_text('[data]\ngold_column = "gold"\n')
-    assert shown(["plan", "plain.csv", "--run", run], capsys)["rows"] == 1
+    assert pcs.json("plan", "plain.csv", "--run", run)["rows"] == 1
 
 
-def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captured) -> None:
+def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(pcs: Pcs) -> None:
     simulated_run(Path.cwd(), rows=20, gold_rows=0)
-    assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
-    assert main(["plan", "data.csv", "--run", "run"]) == 0
-    assert "The run has no confidence" in " ".join(capsys.readouterr().out.split())
+    assert pcs.json("plan", "data.csv", "--run", "run")["adaptive"] is None
+    assert "The run has no confidence" in pcs("plan", "data.csv", "--run", "run")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from math import log
@@ -14,13 +13,13 @@ from rich.console import Console
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.faces.cli import demo
 from pcs_annotator.faces.cli.demo import LABELS, STYLES, run_tour, tour_shown
-from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.resolve_config import settings_of
 from pcs_annotator.showing import to_terminal
 from pcs_annotator.verbs.models import missing_weights
+from tests.command_line import Pcs
 from tests.simulated import read_csv
 from tests.stub.behaviour import pick
 
@@ -61,7 +60,7 @@ def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("model")
 def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reuses_the_ledger(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One test, not three: each process of a parallel run would ask the model again."""
     # Learning with auto takes seconds each time, and the tour does not depend on it.
@@ -79,9 +78,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
         assert words in text
 
     monkeypatch.setattr(demo, "run_tour", lambda out, progress: run_tour(out, progress=progress, limit=ROWS))
-    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("demo", "-o", tmp_path)
     assert (shown["calls"], shown["rows"]) == (0, ROWS)
     assert Path(shown["files"]["report"]).exists()
-    assert main(["demo", "-o", str(tmp_path)]) == 0
-    assert f"{ROWS} rows" in " ".join(capsys.readouterr().out.split())
+    assert f"{ROWS} rows" in pcs("demo", "-o", tmp_path)

@@ -14,6 +14,7 @@ from pcs_annotator.base.errors import GoldError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.verbs.evaluate import RecordedVotes, Splitting, evaluate_votes, methods_named
 from tests.builders import simulated_votes
+from tests.command_line import Pcs
 from tests.judging.evaluate.graded import graded_votes
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -57,21 +58,13 @@ def write_graded(path: Path, *, relations: int = 2) -> str:
     return str(path)
 
 
-def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main([*arguments, "--json"]) == 0
-    out = capsys.readouterr().out
-    found: dict[str, Any] = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
-    return found
-
-
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-def test_pcs_comes_first_and_every_other_method_is_tested_against_it(capsys: pytest.CaptureFixture[str]) -> None:
-    found = shown(["evaluate", write_votes(Path("votes.csv")), *QUICK], capsys)
+def test_pcs_comes_first_and_every_other_method_is_tested_against_it(pcs: Pcs) -> None:
+    found = pcs.json("evaluate", write_votes(Path("votes.csv")), *QUICK)
     names = [one["method"] for one in found["methods"]]
     assert names[0] == "auto"
     assert {"lr", "logit", "naive-bayes", "uniform", "majority", "zero-shot"} <= set(names)
@@ -84,11 +77,8 @@ def test_pcs_comes_first_and_every_other_method_is_tested_against_it(capsys: pyt
     assert (found["seeds"], found["folds"], found["resamples"]) == ([0], 5, 20)
 
 
-def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot", "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(pcs: Pcs) -> None:
+    text = pcs("evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot", "--details")
     for words in ("60 gold rows", "lr against", "p (Holm)", "Calls per item", "hard"):
         assert words in text
     assert text.count("above noise") == 1
@@ -96,28 +86,26 @@ def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     assert "nan" not in text.split()
 
 
-def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_figure_that_is_undefined_is_null_and_a_dash(pcs: Pcs) -> None:
     lines = [f"t{row},{('yes', 'no')[row % 2]},{('yes', 'no')[row % 2]}" for row in range(60)]
     Path("right.csv").write_text("\n".join(["id,gold,one|original", *lines]) + "\n", encoding="utf-8")
-    found = shown(["evaluate", "right.csv", *QUICK, "--methods", "uniform"], capsys)
+    found = pcs.json("evaluate", "right.csv", *QUICK, "--methods", "uniform")
     assert found["methods"][0]["figures"]["auroc"]["value"] == 1
     assert found["methods"][0]["figures"]["auroc_confidence"] is None
-    assert main(["evaluate", "right.csv", *QUICK, "--methods", "uniform", "--details"]) == 0
-    assert "Confidence AUROC is missing where nearly all labels are right" in " ".join(capsys.readouterr().out.split())
+    assert "Confidence AUROC is missing where nearly all labels are right" in pcs(
+        "evaluate", "right.csv", *QUICK, "--methods", "uniform", "--details"
+    )
     fit = ["fit", "right.csv", "--optimiser", "uniform", "--resamples", "20"]
-    assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
-    assert main([*fit, "--details"]) == 0
-    text = capsys.readouterr().out
+    assert pcs.json(*fit)["cross_validation"][0]["auroc_confidence"] is None
+    text = pcs.out(*fit, "--details")
     assert re.search(r"equal weights +1\.00 +\S+ +– +1\.00", text)
     assert "nan" not in text.split()
 
 
-def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(pcs: Pcs) -> None:
     votes = write_graded(Path("votes.csv"))
     chosen = ["evaluate", votes, *QUICK, "--methods", "logit,majority,zero-shot,logprob,scaled logprob,spuq"]
-    found = shown(chosen, capsys)
+    found = pcs.json(*chosen)
     assert {one["method"]: one["uses_log_probabilities"] for one in found["methods"]} == {
         "logit": True,
         "majority": False,
@@ -129,25 +117,22 @@ def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_mark
     by_name = {one["method"]: one for one in found["methods"]}
     assert by_name["logprob"]["calls_per_text"]["total"] == 1
     assert by_name["scaled logprob"]["figures"]["auroc"]["value"] > by_name["zero-shot"]["figures"]["auroc"]["value"]
-    assert main([*chosen, "--out", "tables", "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs(*chosen, "--out", "tables", "--details")
     assert "Log-probs: whether a method uses" in text
     assert "Log-probs" in Path("tables/evaluation.md").read_text(encoding="utf-8").splitlines()[2]
 
 
-def test_every_method_is_tried_and_those_without_log_probabilities_say_what_to_record(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = shown(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "lr"], capsys)
+def test_every_method_is_tried_and_those_without_log_probabilities_say_what_to_record(pcs: Pcs) -> None:
+    found = pcs.json("evaluate", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "lr")
     for name in ("logprob", "scaled logprob"):
         assert "--answers graded" in found["missing"][name]
-    with_grades = shown(["evaluate", write_graded(Path("graded.csv")), *QUICK, "--optimiser", "lr"], capsys)
+    with_grades = pcs.json("evaluate", write_graded(Path("graded.csv")), *QUICK, "--optimiser", "lr")
     assert {"logprob", "scaled logprob"} <= {one["method"] for one in with_grades["methods"]}
 
 
-def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(pcs: Pcs) -> None:
     fit = ["fit", write_graded(Path("votes.csv")), "--optimiser", "logit", "--folds", "2", "--resamples", "20"]
-    found = shown(fit, capsys)["cross_validation"]
+    found = pcs.json(*fit)["cross_validation"]
     assert [(one["method"], one["questions"], one["uses_log_probabilities"]) for one in found] == [
         ("logit", 4, True),
         ("uniform", 4, True),
@@ -157,30 +142,28 @@ def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pyte
         ("scaled logprob", 1, True),
         ("first question only", 2, True),
     ]
-    assert main([*fit, "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs(*fit, "--details")
     assert re.search(r"scaled logprob [\d.– ]+ yes 60", text)
     assert re.search(r"majority vote [\d.– ]+ no 60", text)
     assert "Log-probs: methods that use the log-probabilities of answers" in text
     assert text.count("above noise") == 1
     assert re.search(r"Asking twice bought [+−]\d+\.\d points of class AUROC \[", text)
-    assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:], "--details"]) == 0
-    assert "bought" not in capsys.readouterr().out
+    assert "bought" not in pcs.out("fit", write_graded(Path("one.csv"), relations=1), *fit[2:], "--details")
 
 
-def test_calls_of_rewriting_are_counted_where_a_model_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_of_rewriting_are_counted_where_a_model_wrote(pcs: Pcs) -> None:
     votes = write_votes(Path("votes.csv"))
     chosen = ["--methods", "lr,majority"]
-    plain = shown(["evaluate", votes, *QUICK, *chosen], capsys)
-    paid = shown(["evaluate", votes, *QUICK, *chosen, "--rewritten", "voice", "--rewritten", "synonym"], capsys)
+    plain = pcs.json("evaluate", votes, *QUICK, *chosen)
+    paid = pcs.json("evaluate", votes, *QUICK, *chosen, "--rewritten", "voice", "--rewritten", "synonym")
     assert [one["calls_per_text"]["total"] for one in plain["methods"]] == [8, 2]
     assert [one["calls_per_text"]["total"] for one in paid["methods"]] == [10, 2]
 
 
-def test_odd_names_stay_in_their_cells_in_all_three_formats(capsys: pytest.CaptureFixture[str]) -> None:
+def test_odd_names_stay_in_their_cells_in_all_three_formats(pcs: Pcs) -> None:
     votes = write_votes(Path("votes.csv"), names=ODD)
     options = ["--methods", "lr,uniform", "--out", "tables"]
-    found = shown(["evaluate", votes, *QUICK, *options], capsys)
+    found = pcs.json("evaluate", votes, *QUICK, *options)
     assert found["labels"] == sorted((ODD["negative"], ODD["neutral"], ODD["positive"]))
     assert found["annotators"] == [ODD["model-0"], ODD["model-1"]]
     endings = sorted(Path(path).name for path in found["files"])
@@ -192,19 +175,17 @@ def test_odd_names_stay_in_their_cells_in_all_three_formats(capsys: pytest.Captu
     assert main(["evaluate", votes, *QUICK, "--methods", "lr"]) == 0
 
 
-def test_the_same_seed_gives_the_same_figures_and_another_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_seed_gives_the_same_figures_and_another_does_not(pcs: Pcs) -> None:
     votes = write_votes(Path("votes.csv"))
     options = ["evaluate", votes, *QUICK, "--methods", "lr,uniform"]
-    first = shown(options, capsys)
-    assert shown(options, capsys) == first
-    other = shown([*options, "--seed", "7"], capsys)
+    first = pcs.json(*options)
+    assert pcs.json(*options) == first
+    other = pcs.json(*options, "--seed", "7")
     assert other["seeds"] == [7]
     assert other["methods"] != first["methods"]
 
 
-def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrote(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrote(pcs: Pcs) -> None:
     with open("data.csv", "w", encoding="utf-8") as file:
         file.write("id,text,gold\n")
         file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(20))
@@ -216,7 +197,7 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
     assert kept["rewritten"] == []
     rewriting = ["--relations", "original,llm:voice", "--rewriter", "scripted:hash", "-o", "runs/rewritten"]
     assert main(["run", "data.csv", *models, *rewriting, "-q"]) in (0, 1)
-    found = shown(["evaluate", "runs/rewritten", *QUICK, "--methods", "lr"], capsys)
+    found = pcs.json("evaluate", "runs/rewritten", *QUICK, "--methods", "lr")
     assert found["rewritten"] == ["llm:voice"]
     assert found["files"] == ["runs/rewritten/evaluation-methods.json"]
 
@@ -234,10 +215,9 @@ BAD = {
 
 @pytest.mark.parametrize(("made", "options", "complaint"), BAD.values(), ids=BAD)
 def test_what_cannot_be_evaluated_is_one_clear_sentence(
-    made: dict[str, Any], options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    made: dict[str, Any], options: list[str], complaint: str, pcs: Pcs
 ) -> None:
-    assert main(["evaluate", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
-    error = capsys.readouterr().err
+    error = pcs.refused("evaluate", write_votes(Path("votes.csv"), **made), *QUICK, *options)
     assert re.search(complaint, error), error
     assert len(error.splitlines()) == 1
 
@@ -249,14 +229,11 @@ def test_nothing_is_said_of_gold_rows_that_no_model_answered(tmp_path: Path) -> 
         evaluate_votes(recorded._replace(votes=silent), methods_named(["lr"]), Splitting())
 
 
-def test_a_missing_file_and_a_folder_that_is_not_a_run_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "nowhere.csv"]) == 2
-    assert "no file nowhere.csv" in capsys.readouterr().err
+def test_a_missing_file_and_a_folder_that_is_not_a_run_are_errors(pcs: Pcs) -> None:
+    assert "no file nowhere.csv" in pcs.refused("evaluate", "nowhere.csv")
     Path("empty").mkdir()
-    assert main(["evaluate", "empty"]) == 2
-    assert "run folder" in capsys.readouterr().err
+    assert "run folder" in pcs.refused("evaluate", "empty")
 
 
-def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "uniform", "-q"]) == 0
-    assert capsys.readouterr().out == ""
+def test_quiet_prints_nothing(pcs: Pcs) -> None:
+    assert pcs.out("evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "uniform", "-q") == ""

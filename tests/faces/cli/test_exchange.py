@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.simulated import copy_run, simulated_run
 
 
@@ -33,41 +34,40 @@ def answer(path: Path) -> Path:
     return path
 
 
-def test_rows_go_to_label_studio_and_answers_come_back(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_go_to_label_studio_and_answers_come_back(folder: Path, tmp_path: Path, pcs: Pcs) -> None:
     out = tmp_path / "tasks.json"
-    assert main(["exchange", "export", str(folder), "label-studio", "-o", str(out), "--decision", "all"]) == 0
-    shown = capsys.readouterr().out
+    shown = pcs.out("exchange", "export", folder, "label-studio", "-o", out, "--decision", "all")
     assert f"30 rows written to {out}" in shown
     assert f"paste {tmp_path / 'tasks.xml'}" in shown
     assert '<Choice value="good" hotkey="1" />' in (tmp_path / "tasks.xml").read_text(encoding="utf-8")
-    assert main(["exchange", "import", str(folder), "label-studio", str(answer(out))]) == 0
-    shown = capsys.readouterr().out
+    shown = pcs.out("exchange", "import", folder, "label-studio", str(answer(out)))
     assert "30 new verdicts by label-studio:7 (30); rows skipped: 1" in shown
     assert f"pcs fit {folder} learns from them" in shown
-    assert main(["exchange", "import", str(folder), "label-studio", str(tmp_path / "answers.json")]) == 0
-    assert "no new answers in" in (shown := capsys.readouterr().out)
+    assert "no new answers in" in (
+        shown := pcs.out("exchange", "import", folder, "label-studio", tmp_path / "answers.json")
+    )
     assert f"30 answers in {tmp_path / 'answers.json'} had been read before" in shown
 
 
-def test_json_says_the_same(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_the_same(folder: Path, tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "records.json"
     options = ["--queue", "random", "--rows", "4", "--json"]
     assert main(["exchange", "export", str(folder), "label-studio", "-o", str(out), *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == {"rows": 4, "file": str(out), "settings": str(tmp_path / "records.xml")}
-    assert main(["exchange", "import", str(folder), "label-studio", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"verdicts": 0, "skipped": 0, "known": 0, "reviewers": {}}
+    assert pcs.json("exchange", "import", folder, "label-studio", out) == {
+        "verdicts": 0,
+        "skipped": 0,
+        "known": 0,
+        "reviewers": {},
+    }
 
 
-def test_what_the_user_can_fix_is_said_in_a_sentence(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_user_can_fix_is_said_in_a_sentence(folder: Path, tmp_path: Path, pcs: Pcs) -> None:
     other = tmp_path / "other.json"
     other.write_text('[{"id": 5, "data": {"image": "x.jpg"}, "annotations": []}]', encoding="utf-8")
-    assert main(["exchange", "import", str(folder), "label-studio", str(other)]) == 2
-    assert "other.json, task 5 has no pcs_id" in capsys.readouterr().err
+    assert "other.json, task 5 has no pcs_id" in pcs.refused("exchange", "import", folder, "label-studio", other)
     both = ["--queue", "random", "--decision", "review"]
-    assert main(["exchange", "export", str(folder), "label-studio", "-o", str(tmp_path / "x.json"), *both]) == 2
-    assert "leave out one of --queue and --decision" in capsys.readouterr().err
+    assert "leave out one of --queue and --decision" in pcs.refused(
+        "exchange", "export", folder, "label-studio", "-o", tmp_path / "x.json", *both
+    )

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from tests.faces.cli.test_evaluate import ODD, shown, write_graded, write_votes
+from tests.command_line import Pcs
+from tests.faces.cli.test_evaluate import ODD, write_graded, write_votes
 
 pytestmark = pytest.mark.system
 
@@ -40,8 +41,8 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     assert not {"nan", "inf"} & set(text.out.split())
 
 
-def test_one_graded_question_is_among_the_baselines_of_rq2(capsys: pytest.CaptureFixture[str]) -> None:
-    found = shown(["experiment", "rq2", write_graded(Path("votes.csv")), *QUICK, "--optimiser", "uniform"], capsys)
+def test_one_graded_question_is_among_the_baselines_of_rq2(pcs: Pcs) -> None:
+    found = pcs.json("experiment", "rq2", write_graded(Path("votes.csv")), *QUICK, "--optimiser", "uniform")
     (table,) = found["experiments"]["rq2"]
     place = table["columns"].index("Log-probs")
     needed = {(row[1], row[2]): row[place] for row in table["rows"] if row[2] in ("PCS", "logprob", "scaled logprob")}
@@ -55,8 +56,8 @@ def test_one_graded_question_is_among_the_baselines_of_rq2(capsys: pytest.Captur
     assert {"logprob", "scaled logprob", "zero-shot"} <= set(about["settings"]["baselines"])
 
 
-def test_one_experiment_as_json_has_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    found = shown(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "uniform"], capsys)
+def test_one_experiment_as_json_has_all_rows(pcs: Pcs) -> None:
+    found = pcs.json("experiment", "rq1", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "uniform")
     table, _ = found["experiments"]["rq1"]
     assert [row[:2] for row in table["rows"]] == [["votes", "model-0"], ["votes", "model-1"]]
     zero_shot = table["rows"][0][2]
@@ -84,19 +85,17 @@ def test_odd_names_survive_in_markdown_csv_and_latex(capsys: pytest.CaptureFixtu
     assert "<script>" in capsys.readouterr().out
 
 
-def test_only_the_models_and_relations_named_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_models_and_relations_named_are_used(pcs: Pcs) -> None:
     votes = write_votes(Path("votes.csv"))
     chosen = ["--model", "model-1", "--relations", "original,voice"]
-    table, *_ = shown(["experiment", "rq4", votes, *QUICK, *chosen], capsys)["experiments"]["rq4"]
+    table, *_ = pcs.json("experiment", "rq4", votes, *QUICK, *chosen)["experiments"]["rq4"]
     assert table["columns"] == ["Dataset", "LLM", "No MR", "voice", "PCS"]
     assert [row[1] for row in table["rows"]] == ["model-1"]
 
 
-def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_enough(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_enough(pcs: Pcs) -> None:
     good, small = write_votes(Path("good.csv")), write_votes(Path("small.csv"), keep=3)
-    table, _ = shown(["experiment", "rq1", good, small, *QUICK], capsys)["experiments"]["rq1"]
+    table, _ = pcs.json("experiment", "rq1", good, small, *QUICK)["experiments"]["rq1"]
     assert table["rows"][-1] == ["small", *[None] * 6]
     assert any(note.startswith("small: 5-fold") for note in table["notes"])
 
@@ -114,14 +113,20 @@ BAD: dict[str, tuple[dict[str, Any], list[str], str]] = {
 
 @pytest.mark.parametrize(("made", "options", "complaint"), BAD.values(), ids=BAD)
 def test_what_cannot_be_answered_is_one_clear_sentence(
-    made: dict[str, Any], options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    made: dict[str, Any], options: list[str], complaint: str, pcs: Pcs
 ) -> None:
-    assert main(["experiment", "rq1", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
-    error = capsys.readouterr().err
+    error = pcs.refused("experiment", "rq1", write_votes(Path("votes.csv"), **made), *QUICK, *options)
     assert re.search(complaint, error), error
     assert "Traceback" not in error
 
 
-def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["experiment", "rq3", write_votes(Path("votes.csv")), *QUICK, "-q"]) == 0
+def test_quiet_prints_nothing_and_an_earlier_result_is_never_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["experiment", "rq3", write_votes(Path("votes.csv")), *QUICK, "-q"]
+    assert main(asked) == 0
     assert capsys.readouterr() == ("", "")
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    assert main(asked) == 2
+    assert "experiments.json exists" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+    assert main([*asked, "--replace"]) == 0
+    assert len({*Path("out").iterdir()}) == 2 * len(before)

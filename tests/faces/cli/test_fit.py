@@ -14,9 +14,11 @@ import pytest
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
+from tests.command_line import Pcs
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "votes.csv"
+LABELS = "runs/votes/labels.csv"
 QUICK = ["--optimiser", "lr", "--folds", "2", "--resamples", "20"]
 AUTO = ["--optimiser", "auto", "--folds", "2", "--resamples", "20"]
 
@@ -26,10 +28,10 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Path) -> None:
+def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
     pcs = Path(sys.executable).with_name("pcs")
     result = subprocess.run(
-        [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK, "--details"],
+        [pcs, "fit", EXAMPLE, *QUICK, "--details"],
         capture_output=True,
         text=True,
         check=False,
@@ -46,21 +48,20 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
         "stability",
         "adjusted for the number of methods compared (Holm)",
     )
-    for word in (*words, "labels labels.csv (column pcs_label) files model.json"):
+    for word in (*words, f"labels {LABELS} (column pcs_label)"):
         assert word in " ".join(result.stdout.split())
-    written = rows_of(tmp_path / "labels.csv")
+    written = rows_of(tmp_path / LABELS)
     given = rows_of(EXAMPLE)
     assert [row["id"] for row in written] == [row["id"] for row in given]
     assert list(written[0])[: len(given[0])] == list(given[0])
     assert all(0 < float(row["pcs_confidence"]) < 1 for row in written)
-    model = json.loads((tmp_path / "model.json").read_text())
+    model = json.loads((tmp_path / "runs/votes/model.json").read_text())
     assert model["schema"] == 1
     assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
 
 
-def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_json_is_one_object_with_everything_the_screen_shows(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *QUICK)
     assert shown["rows"] == 90
     assert shown["gold_rows"] == 60
     assert set(shown["weights"]["by_annotator"]) == {"large", "small", "cheerful"}
@@ -79,17 +80,14 @@ def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.Capt
 
 
 def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
-    first = ["fit", str(EXAMPLE), "-q", "--out", "1.csv", "--model-out", "1.json", *AUTO]
-    again = [word.replace("1.", "2.") for word in first]
-    assert main(first) == main(again) == 0
-    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
-    models = [json.loads((tmp_path / name).read_text()) for name in ("1.json", "2.json")]
-    assert models[0] == models[1]
+    for folder in ("1", "2"):
+        assert main(["fit", str(EXAMPLE), "-q", "-o", folder, *AUTO]) == 0
+    for name in ("labels.csv", "evaluation.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_auto_lists_its_candidates(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_auto_lists_its_candidates(pcs: Pcs) -> None:
+    shown = pcs.json("fit", EXAMPLE, *AUTO)
     assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
     assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
 
@@ -100,14 +98,11 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
-def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, pcs: Pcs) -> None:
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
     (tmp_path / "votes.csv").write_text(text)
-    assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 1
-    assert "1 row has no label" in capsys.readouterr().out
-    last = rows_of(tmp_path / "labels.csv")[-1]
+    assert "1 row has no label" in pcs.out("fit", "votes.csv", *QUICK, code=1)
+    last = rows_of(tmp_path / LABELS)[-1]
     assert (last["pcs_label"], last["pcs_decision"]) == ("", "review")
     assert last["pcs_reason"]
 
@@ -141,7 +136,12 @@ def _flat(capsys: pytest.CaptureFixture[str]) -> str:
             ["--labels", "yes,no"],
             r"id '2': 'maybe'",
         ),
-        ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], r"gold, row 1 \(id '1'\): 'perhaps'"),
+        (
+            "id,gold,a|x\n1,perhaps,yes\n2,no,no\n",
+            ["--labels", "yes,no"],
+            r"row 2, column gold: .*'perhaps'|gold.*'perhaps'",
+        ),
+        ("id,gold,a|x\n1,yes,yes\n", [], "at least two labels"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "'yes'.*'Yes'"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "'lrr'.* 'lr'"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "'--folds'"),
@@ -155,31 +155,28 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(
     captured = capsys.readouterr()
     assert re.search(message, captured.err), captured.err
     assert "Traceback" not in captured.err
-    assert not Path("model.json").exists()
+    assert not Path("runs").exists()
 
 
-def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "nowhere.csv"]) == 2
-    assert "no file nowhere.csv" in capsys.readouterr().err
+def test_a_missing_file_is_named(pcs: Pcs) -> None:
+    assert "no file nowhere.csv" in pcs.refused("fit", "nowhere.csv")
 
 
-def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
-    for rows in ("1,yes,yes\n2,no,no\n", "1,yes,yes\n"):
-        Path("votes.csv").write_text("id,gold,a|x\n" + rows)
-        assert main(["fit", "votes.csv", "--json", "--out", "labels.csv", "--resamples", "20", "--replace"]) == 0
-        shown = json.loads(capsys.readouterr().out)
-        assert shown["cross_validation"] == []
-        assert shown["no_cross_validation"]
-        assert "nan" not in Path("labels.csv").read_text()
+def test_two_rows_are_answered_without_nan(pcs: Pcs) -> None:
+    Path("votes.csv").write_text("id,gold,a|x\n1,yes,yes\n2,no,no\n")
+    shown = pcs.json("fit", "votes.csv", "--resamples", "20")
+    assert shown["cross_validation"] == []
+    assert shown["no_cross_validation"]
+    assert "nan" not in Path(LABELS).read_text()
 
 
 def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
     Path("votes.csv").write_text("id,gold,a|x,text,note\n1,yes,yes,hello,1\n2,no,no,there,2\n")
-    assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 0
+    assert main(["fit", "votes.csv", *QUICK]) == 0
     shown = _flat(capsys)
     assert "not read as votes: 'note'" in shown
     assert "'text'" not in shown
-    assert [row["text"] for row in rows_of(Path("labels.csv"))] == ["hello", "there"]
+    assert [row["text"] for row in rows_of(Path(LABELS))] == ["hello", "there"]
 
 
 VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
@@ -188,54 +185,63 @@ VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
 def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: Path) -> None:
     answers = "a,x,original,fake,\na,y,original,fake,\nb,x,original,real,\nb,y,original,real,\n"
     (tmp_path / "votes.csv").write_text(f"id,annotator,relation,label,gold\n{answers}", encoding="utf-8")
-    assert main(["fit", "votes.csv", "-q", "--out", "labels.csv"]) == 0
-    assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / "labels.csv")] == [("a", "fake"), ("b", "real")]
+    assert main(["fit", "votes.csv", "-q"]) == 0
+    assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
 
 
-def test_rows_that_repeat_a_text_count_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
     rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
     Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["gold_rows"] == 20
     assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
 
 
-def test_outputs_overwrite_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fit = ["fit", "votes.csv", *QUICK, "--out", "labels.csv", "-q"]
-    Path("votes.csv").write_text(VOTES)
-    assert [main(fit), main(["fit", "votes.csv", *QUICK, "-q"]), main(fit)] == [0, 0, 2]
-    assert re.search(r"labels\.csv exists: .*--replace", capsys.readouterr().err)
-    Path("labels.csv").write_text("mine")
-    assert main([*fit, "--replace"]) == 0
-    assert [path.read_text() for path in tmp_path.glob("labels-20*.csv")] == ["mine"]
-    for inputs in (["--out", "votes.csv"], ["--model-out", "votes.json", "--out", "gold.csv", "--gold", "gold.csv"]):
-        Path("gold.csv").write_text("id,gold\n1,yes\n")
-        assert main(["fit", "votes.csv", *QUICK, *inputs]) == 2
-        assert "is read here, and would be overwritten" in capsys.readouterr().err
-    assert Path("votes.csv").read_text() == VOTES
-
-
-def test_the_model_of_another_table_is_kept_under_a_dated_name(
+def test_the_run_of_another_table_is_kept_under_a_dated_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("one.csv", "two.csv", "two.csv"):
-        Path(name).write_text(VOTES)
-        assert main(["fit", name, *QUICK, "--json"]) == 0
-    (kept,) = tmp_path.glob("model-20*.json")
-    assert json.loads(kept.read_text())["table"] == "one.csv"
-    Path("model.json").write_text('{"name": "my package"}')
-    capsys.readouterr()
-    assert main(["fit", "two.csv", *QUICK, "--json"]) == 0
-    assert "model.json was no model: it is kept" in capsys.readouterr().out
-    assert len(list(tmp_path.glob("model-20*.json"))) == 2
+    fit = ["fit", "votes.csv", *QUICK, "-q"]
+    Path("votes.csv").write_text(VOTES)
+    assert [main(fit), main(fit)] == [0, 0]  # the same table again is fitted again
+    Path("votes.csv").write_text(VOTES.replace("hello", "another"))
+    assert main(fit) == 2
+    assert re.search(r"1 of 2 rows have another text in votes\.csv.*--replace", capsys.readouterr().err)
+    Path("votes.csv").write_text(VOTES.replace("no,no", "maybe,no"))
+    assert main(fit) == 2
+    assert "results with other labels (no, yes)" in capsys.readouterr().err
+    assert main([*fit, "--replace"]) == 0
+    assert len([*tmp_path.glob("runs/votes/earlier-20*/labels.csv")]) == 1
+
+
+def test_a_folder_of_a_run_that_asked_models_is_not_filled_with_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text("id,text,gold\n1,hello,yes\n2,there,no\n")
+    assert main(["run", "data.csv", "--model", "scripted:hash", "--relations", "original", "-o", "run", "-q"]) == 0
+    Path("votes.csv").write_text(VOTES)
+    assert main(["fit", "votes.csv", "-o", "run"]) == 2
+    assert "run has results of a run that asked models" in capsys.readouterr().err
+
+
+def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(EXAMPLE), "-q", *QUICK]) == 0
+    for command in (
+        ["report", "runs/votes"],
+        ["evaluate", "runs/votes", "--methods", "uniform", "--resamples", "20"],
+        ["estimate", "runs/votes"],
+        ["compare", "runs/votes:model=large", "runs/votes:model=small"],
+        ["paper", "runs/votes"],
+        ["versions", "runs/votes"],
+        ["finish", "runs/votes", "--max-error", ".1"],
+    ):
+        assert main(command) == 0, command
+        assert "Traceback" not in capsys.readouterr().err
+    assert main(["label", str(EXAMPLE), "--run", "runs/votes", "--text-column", "id"]) == 2
+    assert "made of a table of votes, so no model can be asked" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["fit", "votes.csv", "-o", "labels.ods"], r"labels\.ods cannot be written: use \.csv or"),
-        (["fit", "votes.csv", "--model-out", "model.txt"], r"model\.txt cannot be written: use \.json"),
+        (["fit", "votes.csv", "-o", "votes.csv"], r"votes\.csv is a file"),
         (["fit", "folder", "-o", "labels.csv"], "for a table of votes"),
         (["evaluate", "votes.csv", "--out", "tables.xlsx"], r"tables\.xlsx .*name a folder"),
         (["evaluate", "votes.csv", "--out", "votes.csv"], r"votes\.csv is a file"),
@@ -243,23 +249,21 @@ def test_the_model_of_another_table_is_kept_under_a_dated_name(
     ],
 )
 def test_outputs_that_would_be_something_else_are_refused(
-    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], complaint: str, tmp_path: Path, pcs: Pcs
 ) -> None:
     Path("votes.csv").write_text(VOTES)
     Path("folder").mkdir()
     with Ledger(Path("ledger.db")):
         pass
     before = sorted(tmp_path.iterdir())
-    assert main(arguments) == 2
-    assert re.search(complaint, " ".join(capsys.readouterr().err.split()))
+    assert re.search(complaint, pcs.refused(*arguments))
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("ledger.db-")] == before
 
 
-def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_and_gold_with_and_without_a_decimal_point_are_one_label(pcs: Pcs) -> None:
     rows = [f"{row},{'6.0' if row % 2 else '3.0'},{6 if row % 2 else 3}" for row in range(20)]
     Path("votes.csv").write_text("id,gold,a|x\n" + "\n".join([*rows, "20,,6"]) + "\n")
-    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = pcs.json("fit", "votes.csv", *QUICK)
     assert shown["labels"] == ["3", "6"]
 
 
@@ -273,6 +277,6 @@ def test_texts_of_a_table_are_not_learned_from_if_that_is_not_wanted(capsys: pyt
     for more in ([], ["--no-text"]):
         assert main(["fit", "votes.csv", *more, *QUICK, "--json"]) == 0
         capsys.readouterr()
-        found.append(json.loads(Path("model.json").read_text()))
+        found.append(json.loads(Path("runs/votes/model.json").read_text()))
     assert [model["learn"]["text"] for model in found] == [True, False]
     assert found[0] != {**found[1], "learn": found[0]["learn"]}

@@ -12,6 +12,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import run_table
+from tests.command_line import Pcs
 from tests.simulated import read_csv
 
 LABELS = ["sports, games", "politics/economy", 'says "no"', "新闻 👍"]
@@ -24,11 +25,10 @@ def write(path: str, rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = 
         csv.writer(file).writerows([header, *rows])
 
 
-def test_rows_with_the_same_id_are_numbered_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_with_the_same_id_are_numbered_on_request(pcs: Pcs) -> None:
     write("data.csv", TWICE)
     command = ["run", "data.csv", "--labels", "good,bad", *ASK]
-    assert main(command) == 2
-    error = capsys.readouterr().err
+    error = pcs.refused(*command)
     assert "rows 2 and 3 have the same id '7'" in error
     assert "--id-column row" in error
     assert main([*command, "--id-column", "row"]) == 0
@@ -54,14 +54,16 @@ def test_rows_of_a_large_table_are_numbered_on_request(monkeypatch: pytest.Monke
     assert main(["fit", "runs/data", "-q"]) == 0
 
 
-def test_a_column_called_row_is_used_if_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_column_called_row_is_used_if_there_is_one(pcs: Pcs) -> None:
     write("data.csv", [("a", "One text."), ("a", "Another text.")], ("row", "text"))
-    assert main(["run", "data.csv", "--labels", "good,bad", *ASK, "--id-column", "row"]) == 2
-    assert "same row 'a'" in (error := capsys.readouterr().err)
+    assert "same row 'a'" in (
+        error := pcs.refused("run", "data.csv", "--labels", "good,bad", *ASK, "--id-column", "row")
+    )
     assert "rename the column 'row' and number the rows with --id-column row" in error
 
 
 def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
+    pcs: Pcs,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write("data.csv", [(str(row), f"Text number {row}.", LABELS[row % 4] if row < 5 else "") for row in range(6)])
@@ -74,8 +76,7 @@ def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
     assert main(["fit", "runs/data", "-q"]) == 0
     Path("pcs.toml").write_text(f"[task]\nlabels = {json.dumps(LABELS, ensure_ascii=False)}\n", encoding="utf-8")
     capsys.readouterr()
-    assert main(["run", "data.csv", *ASK[:2], "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["calls"] == 0
+    assert pcs.json("run", "data.csv", *ASK[:2])["calls"] == 0
 
 
 @pytest.mark.parametrize(
@@ -86,12 +87,9 @@ def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
         (["--label", "good", "--label", " good "], "given twice"),
     ],
 )
-def test_labels_that_would_be_confused_are_refused(
-    given: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_that_would_be_confused_are_refused(given: list[str], complaint: str, pcs: Pcs) -> None:
     write("data.csv", [("1", "One text.", "")])
-    assert main(["run", "data.csv", *given, *ASK]) == 2
-    assert complaint in capsys.readouterr().err
+    assert complaint in pcs.refused("run", "data.csv", *given, *ASK)
 
 
 def test_init_writes_the_columns_that_it_is_given() -> None:

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 
 HEADER = "id;text;gold;year"
 ROWS = ["7;The city; bought buses;good;2020", "8;naïve – nein;bad;2021", "9;=1+1;;2022"]
@@ -34,7 +35,7 @@ def in_the_folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(made)
 
 
-def test_csv_is_written_as_the_data_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_is_written_as_the_data_is() -> None:
     assert main([*LABEL, "-o", "same.csv"]) == 0
     lines = Path("same.csv").read_bytes().decode().split("\r\n")
     assert lines[0].startswith(f"{HEADER};pcs_label;pcs_confidence;pcs_decision;pcs_reason;")
@@ -93,11 +94,10 @@ def test_a_reader_that_stops_early_is_no_error(
     assert capsys.readouterr().err == ""
 
 
-def test_too_many_rows_for_a_sheet_are_refused_before_any_call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_many_rows_for_a_sheet_are_refused_before_any_call(monkeypatch: pytest.MonkeyPatch, pcs: Pcs) -> None:
     monkeypatch.setattr("pcs_annotator.tables.workbook.MOST_ROWS", 2)
     Path("new.csv").write_text("text\nnever\nasked\nbefore\n", encoding="utf-8")
-    assert main(["label", "new.csv", "--run", "runs/data", "-o", "new.xlsx", "--max-calls", "1"]) == 2
-    assert "an Excel sheet has at most 2 rows" in capsys.readouterr().err
+    assert "an Excel sheet has at most 2 rows" in pcs.refused(
+        "label", "new.csv", "--run", "runs/data", "-o", "new.xlsx", "--max-calls", "1"
+    )
     assert not Path("new.xlsx").exists()

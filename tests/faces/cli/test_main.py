@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import VERBS, main, pcs
-from pcs_annotator.verbs import fit_table
+from tests.command_line import Pcs
 
 
 def test_help_lists_every_verb_without_loading_numpy() -> None:
@@ -58,28 +58,24 @@ def test_many_options_are_grouped_by_purpose_and_each_is_listed_once() -> None:
         assert {name for one in given for name in one.opts if name.startswith("--")} <= {*names}, verb
 
 
-def test_the_help_of_run_has_the_purposes_in_this_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    found = re.findall(r"^(\w.*):$", capsys.readouterr().out, re.MULTILINE)
+def test_the_help_of_run_has_the_purposes_in_this_order(pcs: Pcs) -> None:
+    found = re.findall(r"^(\w.*):$", pcs.out("run", "--help"), re.MULTILINE)
     assert found == ["Data", "Models", "Rewrites", "Learning and promise", "Cost and speed", "Output"]
 
 
-def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert __version__ in capsys.readouterr().out
+def test_the_version_is_printed(pcs: Pcs) -> None:
+    assert __version__ in pcs.out("--version")
 
 
-def test_the_help_of_run_says_which_tasks_are_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+def test_the_help_of_run_says_which_tasks_are_not_supported(pcs: Pcs) -> None:
+    shown = pcs("run", "--help")
     assert "Every text gets one of 2 to 5,000 labels; with [variables.NAME] in pcs.toml" in shown
     assert "with --kind number, a quantity; with --pair, which of two texts is better" in shown
     assert "docs/limits.md" in shown
 
 
-def test_an_unknown_verb_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fitt"]) == 2
-    assert "'fitt'" in capsys.readouterr().err
+def test_an_unknown_verb_is_exit_code_2(pcs: Pcs) -> None:
+    assert "'fitt'" in pcs.refused("fitt")
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, click.exceptions.Abort])
@@ -89,7 +85,7 @@ def test_an_interruption_is_exit_code_130(
     def interrupted(*_: object) -> None:
         raise interruption
 
-    monkeypatch.setattr(fit_table, "fit_table", interrupted)
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", interrupted)
     assert main(["fit", "votes.csv"]) == 130
     assert "resumes" in capsys.readouterr().err
 
@@ -100,7 +96,7 @@ def test_a_bug_shows_no_traceback_unless_asked_for(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(fit_table, "fit_table", broken)
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", broken)
     monkeypatch.delenv("PCS_DEBUG", raising=False)
     assert main(["fit", "votes.csv"]) == 70
     assert "ZeroDivisionError: oops" in capsys.readouterr().err
@@ -115,14 +111,14 @@ def test_other_signals_to_stop_do_what_ctrl_c_does(
 ) -> None:
     number = getattr(signal, name)
     before = signal.getsignal(number)
-    monkeypatch.setattr(fit_table, "fit_table", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", lambda *_: signal.raise_signal(number))
     try:
         signal.signal(number, signal.SIG_DFL)
         assert main(["fit", "votes.csv"]) == 130
         assert "resumes" in capsys.readouterr().err
         assert signal.getsignal(number) == signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)  # as under nohup
-        monkeypatch.setattr(fit_table, "fit_table", partial(stopped_by_pcs_error, number))
+        monkeypatch.setattr("pcs_annotator.faces.cli.fit.import_votes", partial(stopped_by_pcs_error, number))
         assert main(["fit", "votes.csv"]) == 2
     finally:
         signal.signal(number, before)
@@ -147,13 +143,15 @@ def test_a_terminal_without_the_letters_shows_question_marks_instead_of_failing(
     assert (found.returncode, b"?bel" in found.stdout) == (0, True)
 
 
-def test_a_file_in_the_place_of_the_run_folder_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_in_the_place_of_the_run_folder_is_named(pcs: Pcs) -> None:
     Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
-    assert main(["run", "data.csv", "--model", "scripted:hash", "-o", "data.csv"]) == 2
-    assert "data.csv is a file: name a folder for the run with -o" in capsys.readouterr().err
+    assert "data.csv is a file: name a folder for the run with -o" in pcs.refused(
+        "run", "data.csv", "--model", "scripted:hash", "-o", "data.csv"
+    )
 
 
-def test_a_plan_does_not_advise_what_run_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_does_not_advise_what_run_does_not_have(pcs: Pcs) -> None:
     Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
-    assert main(["plan", "data.csv", "--model", "scripted:hash", "--cascade"]) == 2
-    assert "--cascade is about labelling with a fitted run" in capsys.readouterr().err
+    assert "--cascade is about labelling with a fitted run" in pcs.refused(
+        "plan", "data.csv", "--model", "scripted:hash", "--cascade"
+    )

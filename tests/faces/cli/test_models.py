@@ -6,6 +6,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.verbs import models
+from tests.command_line import Pcs
 from tests.models import hostile
 from tests.stub import Behaviour, stub_process
 from tests.stub.behaviour import Logprobs
@@ -16,29 +17,22 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
 
 
-def test_list_shows_prices_with_their_date_within_80_columns_and_never_takes_unknown_for_free(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["models", "list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_list_shows_prices_with_their_date_within_80_columns_and_never_takes_unknown_for_free(pcs: Pcs) -> None:
+    lines = pcs.out("models", "list").splitlines()
     assert all(len(line) <= 80 for line in lines)
     shown = {line.split()[0]: line.split()[1:] for line in lines if ":" in line.split(" ")[0]}
     assert shown["openai:gpt-4o-mini"] == ["128k", "0.15", "0.6", "2025-11"]
     assert shown["huggingface:mistralai/Mistral-7B-Instruct-v0.3"][1:] == ["price", "unknown"]
-    assert main(["models", "list", "--json"]) == 0
-    listed = {model["name"]: model for model in json.loads(capsys.readouterr().out)}
+    listed = {model["name"]: model for model in pcs.json("models", "list")}
     assert listed["openai:gpt-4o-mini"]["usd_per_million_out"] == 0.6
     assert listed["huggingface:mistralai/Mistral-7B-Instruct-v0.3"]["usd_per_million_in"] is None
 
 
-def test_check_shows_which_models_answer_and_why_others_do_not(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_shows_which_models_answer_and_why_others_do_not(pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "250")
     with stub_process(Behaviour()) as stub:
         specs = [f"{stub.url}#m", "scripted:hash", "groq:llama-3.1-8b-instant", "http://127.0.0.1:9/v1#m"]
-        assert main(["models", "check", *specs]) == 2
-        lines = capsys.readouterr().out.splitlines()
+        lines = pcs.out("models", "check", *specs, code=2).splitlines()
     assert lines[0].startswith(f"✓ {stub.url}#m: ")
     assert "price unknown" in lines[0]
     assert ", log-probabilities, " in lines[0]
@@ -58,9 +52,8 @@ def test_check_shows_whether_log_probabilities_are_of_use(
     assert ", no log-probabilities, " in " ".join(capsys.readouterr().out.split())
 
 
-def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "check", "scripted:hash", "--json"]) == 0
-    (checkup,) = json.loads(capsys.readouterr().out)
+def test_check_as_json_is_exit_code_0_when_all_answer(pcs: Pcs) -> None:
+    (checkup,) = pcs.json("models", "check", "scripted:hash")
     assert checkup["answers"]
     assert checkup["usd"] == 0.0
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from pcs_annotator import relation_values
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.vote_tables import read_vote_table
+from tests.command_line import Pcs
 from tests.faces.cli.test_evaluate import write_graded
 
 QUICK = ["--resamples", "50", "--repeats", "1"]
@@ -44,14 +45,12 @@ def write_votes(*, rows: int = 200, gold: bool = True, relations: int = 4) -> st
     return "votes.csv"
 
 
-def test_the_table_and_the_sentences_say_what_to_keep(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "value", write_votes(), *QUICK]) == 0
-    answer = capsys.readouterr().out
+def test_the_table_and_the_sentences_say_what_to_keep(pcs: Pcs) -> None:
+    answer = pcs.out("relations", "value", write_votes(), *QUICK)
     assert len(answer.splitlines()) <= 15
     assert "order     100 % (200)" in answer
     assert "verdict  Keep order (+" in answer
-    assert main(["relations", "value", write_votes(), *QUICK, "--details"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("relations", "value", write_votes(), *QUICK, "--details")
     assert "What each relation adds beside 'original' on 200 gold rows" in text
     assert "order 100 % (200) 1.00" in text
     assert "typo 50 % (100) 0.50" in text
@@ -63,10 +62,9 @@ def test_the_table_and_the_sentences_say_what_to_keep(capsys: pytest.CaptureFixt
     assert "by naive-bayes on labels only; 5-fold cross-validation, seeds 0." in text
 
 
-def test_json_has_the_same_figures_as_python(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_figures_as_python(pcs: Pcs) -> None:
     source = write_votes()
-    assert main(["relations", "value", source, *QUICK, "--rewritten", "order", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = pcs.json("relations", "value", source, *QUICK, "--rewritten", "order")
     votes, gold = read_vote_table(source)
     valued = relation_values(votes, gold, rewritten=["order"], repeats=1, resamples=50)
     assert found["conclusions"] == list(valued.conclusions)
@@ -80,27 +78,25 @@ def test_json_has_the_same_figures_as_python(capsys: pytest.CaptureFixture[str])
     assert named["rare"]["covered"] == 5
     assert (found["n"], found["optimiser"], found["graded"], found["absent"]) == (200, "naive-bayes", False, [])
     with pytest.raises(ConfigError, match="there is no setting 'fold'"):
-        relation_values(votes, gold, fold=2)  # type: ignore[call-arg]
+        relation_values(votes, gold, fold=2)
 
 
-def test_log_probabilities_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_probabilities_can_be_left_out(pcs: Pcs) -> None:
     source = write_graded(Path("graded.csv"))
     shown = []
     for extra in ([], ["--hard"], ["--hard", "--optimiser", "lr"]):
-        assert main(["relations", "value", source, *QUICK, *extra, "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = pcs.json("relations", "value", source, *QUICK, *extra)
         shown.append((found["optimiser"], found["graded"]))
     assert shown == [("scaling", True), ("naive-bayes", False), ("lr", False)]
 
 
-def test_many_sure_rows_tell_what_to_drop(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_sure_rows_tell_what_to_drop(pcs: Pcs) -> None:
     with open("votes.csv", "w", encoding="utf-8") as file:
         file.write("id,gold,m|original,m|order,m|never\n")
         for row in range(600):
             answer = "no" if row % 5 else "yes"
             file.write(f"{row},{'no' if row % 2 else 'yes'},{answer},{answer},\n")
-    assert main(["relations", "value", "votes.csv", *QUICK]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = pcs("relations", "value", "votes.csv", *QUICK)
     assert "Drop order (+0.0 [−" in text
     assert "that is less than one point per question" in text
     assert "Nothing is known about never: no gold row has an answer under it." in text
@@ -108,15 +104,14 @@ def test_many_sure_rows_tell_what_to_drop(capsys: pytest.CaptureFixture[str]) ->
     assert "cannot tell" not in text
 
 
-def test_a_run_folder_is_read_without_calling_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_folder_is_read_without_calling_a_model(pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     with open("texts.csv", "w", encoding="utf-8") as file:
         file.write("text,gold\n" + "".join(f"The city bought {row} old buses.,{'ab'[row % 2]}\n" for row in range(30)))
     options = ["--model", "scripted:hash", "--relations", "original,order,frame", "--optimiser", "lr", "--quiet"]
     assert main(["run", "texts.csv", "--out", "run", *options]) == 0
     before = {path: path.stat().st_mtime_ns for path in Path("run").iterdir()}
     capsys.readouterr()
-    assert main(["relations", "value", "run", *QUICK, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = pcs.json("relations", "value", "run", *QUICK)
     assert {one["relation"] for one in found["relations"]} == {"order", "frame"}
     assert {path: path.stat().st_mtime_ns for path in Path("run").iterdir()} == before
 
@@ -129,10 +124,6 @@ def test_a_run_folder_is_read_without_calling_a_model(capsys: pytest.CaptureFixt
         ({"rows": 8}, "label more rows"),
     ],
 )
-def test_what_cannot_be_measured_ends_with_exit_code_2(
-    given: dict[str, int], remedy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["relations", "value", write_votes(**given)]) == 2  # type: ignore[arg-type]  # flags are ints, too
-    assert remedy in " ".join(capsys.readouterr().err.split())
-    assert main(["relations", "value", write_votes(), "--rewritten", "voice"]) == 2
-    assert "no relation is called 'voice'" in capsys.readouterr().err
+def test_what_cannot_be_measured_ends_with_exit_code_2(given: dict[str, Any], remedy: str, pcs: Pcs) -> None:
+    assert remedy in pcs.refused("relations", "value", write_votes(**given))
+    assert "no relation is called 'voice'" in pcs.refused("relations", "value", write_votes(), "--rewritten", "voice")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.stub import Behaviour, stub_process
 
 SENTENCE = "The committee rejected 3 plans on Monday."
@@ -18,12 +19,10 @@ def texts() -> Path:
     return path
 
 
-def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "list"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+def test_list_names_every_relation_and_what_it_needs(pcs: Pcs) -> None:
+    lines = {line.split()[0]: line for line in pcs.out("relations", "list").splitlines() if line}
     assert "--rewriter MODEL" in lines["llm:voice"]
-    assert main(["relations", "list", "--json"]) == 0
-    listed = {relation["name"]: relation for relation in json.loads(capsys.readouterr().out)}
+    listed = {relation["name"]: relation for relation in pcs.json("relations", "list")}
     assert listed["rule:frame"] == {
         "name": "rule:frame",
         "version": "2",
@@ -33,29 +32,24 @@ def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixtu
     }
 
 
-def test_try_shows_the_change_and_the_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "try", "frame", SENTENCE]) == 0
-    text = capsys.readouterr().out
+def test_try_shows_the_change_and_the_verdicts(pcs: Pcs) -> None:
+    text = pcs.out("relations", "try", "frame", SENTENCE)
     assert f"→ The text reads: {SENTENCE}" in text
     assert "{+" in text
     assert "✓ numbers" in text
 
 
-def test_try_shows_how_the_question_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "try", "order", SENTENCE]) == 0
-    text = capsys.readouterr().out
+def test_try_shows_how_the_question_reads(pcs: Pcs) -> None:
+    text = pcs.out("relations", "try", "order", SENTENCE)
     assert "text unchanged" in text
     assert "an example; [task] in pcs.toml has yours" in text
     assert "- [-positive-]{+negative+}" in text
-    assert main(["relations", "try", "layout", SENTENCE, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["question"].startswith("[user]")
-    assert main(["relations", "try", "case", SENTENCE, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["question"] is None
+    assert pcs.json("relations", "try", "layout", SENTENCE)["question"].startswith("[user]")
+    assert pcs.json("relations", "try", "case", SENTENCE)["question"] is None
 
 
-def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["relations", "try", "case", "早上好，你好吗？"]) == 1
-    text = capsys.readouterr().out
+def test_try_says_why_a_text_stays_as_it_is(pcs: Pcs) -> None:
+    text = pcs.out("relations", "try", "case", "早上好，你好吗？", code=1)
     assert "not applicable" in text
     assert "no letter has another case" in text
 
@@ -70,12 +64,11 @@ def test_try_with_a_rewriter_over_http_prints_everything_as_json(capsys: pytest.
     assert shown["text"] or shown["reason"]
 
 
-def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rejected_rewrite_is_shown_with_the_reason(pcs: Pcs) -> None:
     Path("pcs.toml").write_text(
         '[relations]\nrewriter = "scripted:hash"\n[relations.odd]\nprompt = "Say: {text}"\n', encoding="utf-8"
     )
-    assert main(["relations", "try", "odd", SENTENCE]) == 1
-    text = capsys.readouterr().out
+    text = pcs.out("relations", "try", "odd", SENTENCE, code=1)
     assert "rejected" in text
     assert "the reply has no rewrite of the text" in text
 
@@ -90,10 +83,7 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
     ],
 )
 @pytest.mark.usefixtures("texts")
-def test_what_a_user_can_fix_is_one_sentence_and_code_2(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["relations", *arguments]) == 2
-    error = capsys.readouterr().err
+def test_what_a_user_can_fix_is_one_sentence_and_code_2(arguments: list[str], complaint: str, pcs: Pcs) -> None:
+    error = pcs.refused("relations", *arguments)
     assert complaint in error
     assert "Traceback" not in error

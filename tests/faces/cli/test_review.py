@@ -21,9 +21,9 @@ import pytest
 
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces import web
-from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.review_state import read_review
+from tests.command_line import Pcs
 from tests.simulated import copy_run, simulated_run
 
 pytestmark = pytest.mark.system
@@ -35,6 +35,9 @@ FIELDS = ("id", "lease", "version", "shown_by", "queue")
 @pytest.fixture
 def run(small_run: Path, tmp_path: Path) -> Path:
     return copy_run(small_run, tmp_path / "run")
+
+
+REVIEW = ("review", "--port", "0", "--no-browser")
 
 
 @contextmanager
@@ -51,32 +54,23 @@ def reviewing(run: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], st
         process.stderr.close()
 
 
-def refused(arguments: list[str], capsys: Captured) -> str:
-    assert main(["review", "--port", "0", "--no-browser", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    return error
-
-
-def test_what_cannot_be_reviewed_is_refused_in_a_sentence(
-    run: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "there is no run folder" in refused(["nowhere"], capsys)
-    assert "3 keys for 2 labels" in refused([str(run), "--keys", "xyz"], capsys)
-    assert "so a token is needed" in refused([str(run), "--host", "0.0.0.0"], capsys)
-    assert "PCS_NO_SUCH_TOKEN has no token" in refused([str(run), "--token-env", "PCS_NO_SUCH_TOKEN"], capsys)
-    assert "cannot be read" in refused([str(run), "--guidelines", "nowhere.md"], capsys)
+def test_what_cannot_be_reviewed_is_refused_in_a_sentence(run: Path, pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "there is no run folder" in pcs.refused(*REVIEW, "nowhere")
+    assert "3 keys for 2 labels" in pcs.refused(*REVIEW, run, "--keys", "xyz")
+    assert "so a token is needed" in pcs.refused(*REVIEW, run, "--host", "0.0.0.0")
+    assert "PCS_NO_SUCH_TOKEN has no token" in pcs.refused(*REVIEW, run, "--token-env", "PCS_NO_SUCH_TOKEN")
+    assert "cannot be read" in pcs.refused(*REVIEW, run, "--guidelines", "nowhere.md")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "is in use" in refused([str(run), "--port", str(taken.getsockname()[1])], capsys)
+        assert "is in use" in pcs.refused(*REVIEW, run, "--port", str(taken.getsockname()[1]))
     monkeypatch.setattr(web, "find_spec", lambda name: None)
-    assert "pip install 'perceived-confidence[web]'" in refused([str(run)], capsys)
+    assert "pip install 'perceived-confidence[web]'" in pcs.refused(*REVIEW, run)
 
 
-def test_a_folder_is_reviewed_by_one_page_at_a_time_and_ctrl_c_ends_it(run: Path, capsys: Captured) -> None:
+def test_a_folder_is_reviewed_by_one_page_at_a_time_and_ctrl_c_ends_it(run: Path, pcs: Pcs) -> None:
     with reviewing(run, "--reviewer", "Ana") as (process, url):
         with closing(HTTPConnection(urlsplit(url).netloc, timeout=20)) as connection:
             row = judge_one(connection, "good")
-        assert "is being reviewed already" in refused([str(run)], capsys)
+        assert "is being reviewed already" in pcs.refused(*REVIEW, run)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
     with Review.open(run) as review:

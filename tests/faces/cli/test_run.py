@@ -17,6 +17,7 @@ import pytest
 
 from pcs_annotator import RunResult, run
 from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.stub import Behaviour, stub_process
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -45,13 +46,6 @@ def read(path: str | Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    capsys.readouterr()
-    assert main([*arguments, "--json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
-
-
 def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     data: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,43 +61,40 @@ def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     assert "<html" in Path("runs/data/report.html").read_text(encoding="utf-8")
 
 
-def test_rows_with_an_empty_text_get_no_label_a_note_and_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_with_an_empty_text_get_no_label_a_note_and_exit_code_0(
+    pcs: Pcs, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("data.csv").write_text('text\nThe bus is new.\n  \n"\u200b"\nThe bus is old.\n', encoding="utf-8")
     run_it = ["run", "data.csv", *SCRIPTED, "--relations", "original"]
-    assert main(run_it) == 0
-    assert "2 rows have no label (the text is empty)" in " ".join(capsys.readouterr().out.split())
-    assert main([*run_it, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows_without_label"] == 2
+    assert "2 rows have no label (the text is empty)" in pcs(*run_it)
+    assert pcs.json(*run_it)["rows_without_label"] == 2
     assert main(["fit", "runs/data"]) == 0
     capsys.readouterr()
-    assert main(["label", "data.csv", "--run", "runs/data"]) == 0
-    assert "2 rows have no label (the text is empty)" in " ".join(capsys.readouterr().out.split())
+    assert "2 rows have no label (the text is empty)" in pcs("label", "data.csv", "--run", "runs/data")
 
 
-def test_the_same_run_again_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    first = shown(["run", data, *SCRIPTED], capsys)
-    second = shown(["run", data, *SCRIPTED], capsys)
+def test_the_same_run_again_calls_no_model(data: str, pcs: Pcs) -> None:
+    first = pcs.json("run", data, *SCRIPTED)
+    second = pcs.json("run", data, *SCRIPTED)
     assert first["calls"]
     assert (second["calls"], second["known_already"]) == (0, first["calls"])
 
 
-def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(
-    data: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = shown(["run", data, *SCRIPTED], capsys)
+def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(data: str, pcs: Pcs) -> None:
+    first = pcs.json("run", data, *SCRIPTED)
     assert main(["run", data, *LABELS, "--model", "openai:gpt-4o-mini", "--fresh"]) == 2
     assert list(Path("runs/data").glob("ledger*.db")) == [Path("runs/data/ledger.db")]
-    fresh = shown(["run", data, *SCRIPTED, "--fresh"], capsys)
+    fresh = pcs.json("run", data, *SCRIPTED, "--fresh")
     assert fresh["calls"] == first["calls"]
     assert f"'calls': {2 * int(str(first['calls']))}" in str(fresh["bills"])  # the folder has paid for both
     (kept,) = Path("runs/data").glob("ledger-*.db")
     assert str(kept) in str(fresh["warnings"])
-    assert f"'calls': {first['calls']}" in str(shown(["ledger", "size", str(kept)], capsys)["models"])
+    assert f"'calls': {first['calls']}" in str(pcs.json("ledger", "size", kept)["models"])
 
 
-def test_relations_and_models_are_those_of_the_options(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_relations_and_models_are_those_of_the_options(data: str, pcs: Pcs) -> None:
     options = ["--relations", "original,rule:frame", "--draws", "2", "-o", "here"]
-    found = shown(["run", data, *SCRIPTED, *options], capsys)
+    found = pcs.json("run", data, *SCRIPTED, *options)
     weights = found["weights"]
     assert isinstance(weights, dict)
     assert set(weights["by_annotator"]) == {"scripted:hash"}
@@ -111,30 +102,24 @@ def test_relations_and_models_are_those_of_the_options(data: str, capsys: pytest
     assert found["folder"] == "here"
 
 
-def test_without_gold_rows_are_labelled_and_it_says_that_nothing_was_learned(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_gold_rows_are_labelled_and_it_says_that_nothing_was_learned(pcs: Pcs) -> None:
     Path("plain.csv").write_text("headline\nA fine day.\nA bad day.\n", encoding="utf-8")
-    found = shown(["run", "plain.csv", *SCRIPTED], capsys)
+    found = pcs.json("run", "plain.csv", *SCRIPTED)
     assert "no gold labels" in str(found["no_cross_validation"])
     assert found["rows_without_label"] == 0
     assert main(["run", "plain.csv", *SCRIPTED]) == 0
 
 
-def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(
-    data: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(data: str, pcs: Pcs) -> None:
     named = Path(data).read_text(encoding="utf-8").replace("id,text,gold", "id,text,label")
     Path(data).write_text(named, encoding="utf-8")
-    assert main(["run", data, *SCRIPTED]) == 0
-    assert "labels.csv (column pcs_label)" in capsys.readouterr().out
+    assert "labels.csv (column pcs_label)" in pcs.out("run", data, *SCRIPTED)
     rows = read("runs/data/labels.csv")
     assert [row["label"] for row in rows] == [gold for _, _, gold in ROWS]
     assert {row["pcs_label"] for row in rows} <= {"good", "bad"}
     assert all(row["pcs_label"] for row in rows)
-    assert main(["label", data, "--run", "runs/data", "-o", "new.csv"]) == 0
-    assert "new.csv (column pcs_label)" in capsys.readouterr().out
-    assert shown(["label", data, "--run", "runs/data", "-o", "again.csv"], capsys)["label_column"] == "pcs_label"
+    assert "new.csv (column pcs_label)" in pcs.out("label", data, "--run", "runs/data", "-o", "new.csv")
+    assert pcs.json("label", data, "--run", "runs/data", "-o", "again.csv")["label_column"] == "pcs_label"
 
 
 @pytest.mark.parametrize(
@@ -146,46 +131,43 @@ def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(
     ],
 )
 def test_gold_that_is_probably_no_label_is_refused_unless_the_user_names_it(
-    value: str, why: str, data: str, capsys: pytest.CaptureFixture[str]
+    value: str, why: str, data: str, pcs: Pcs
 ) -> None:
     text = Path(data).read_text(encoding="utf-8")
     Path(data).write_text(text.replace("bridge.,", f"bridge.,{value}"), encoding="utf-8")
-    assert main(["run", data, "--model", "scripted:hash"]) == 2
-    problem = " ".join(capsys.readouterr().err.split())
+    problem = pcs.refused("run", data, "--model", "scripted:hash")
     assert f"data.csv, id 'c', column gold: {why}" in problem
     assert "or name all labels with --labels, or each with --label" in problem
-    assert main(["run", data, *SCRIPTED]) == 2
-    assert f"{value!r} is not one of the labels" in " ".join(capsys.readouterr().err.split())
+    assert f"{value!r} is not one of the labels" in pcs.refused("run", data, *SCRIPTED)
     named = [part for name in ("good", "bad", value) for part in ("--label", name)]
-    assert shown(["run", data, "--model", "scripted:hash", *named], capsys)["labels"] == ["good", "bad", value]
+    assert pcs.json("run", data, "--model", "scripted:hash", *named)["labels"] == ["good", "bad", value]
 
 
-def test_labels_of_a_run_are_no_gold_of_the_next(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_of_a_run_are_no_gold_of_the_next(data: str, pcs: Pcs) -> None:
     without = "".join(f"{name},{text}\n" for name, text, _ in [("id", "text", ""), *ROWS])
     Path("plain.csv").write_text(without, encoding="utf-8")
     assert main(["run", "plain.csv", *SCRIPTED, "-o", "first", "-q"]) == 0
-    again = shown(["run", "first/labels.csv", *SCRIPTED, "-o", "second"], capsys)
+    again = pcs.json("run", "first/labels.csv", *SCRIPTED, "-o", "second")
     assert again["gold_rows"] == 0
-    assert any("'pcs_label' is now 'input_pcs_label'" in str(note) for note in again["warnings"])  # type: ignore[attr-defined]
+    assert any("'pcs_label' is now 'input_pcs_label'" in str(note) for note in again["warnings"])
     assert [row["input_pcs_label"] for row in read("second/labels.csv")] == [
         row["pcs_label"] for row in read("first/labels.csv")
     ]
 
 
-def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, pcs: Pcs) -> None:
     assert main(["init", data]) == 0
     text = Path("pcs.toml").read_text(encoding="utf-8")
     assert 'labels = ["bad", "good"]' in text
     assert 'gold_column = "gold"' in text
     assert "lr, logit, scaling, naive-bayes" in text
     Path("pcs.toml").write_text(text.replace('embedded:smollm2"]', 'scripted:hash"]'), encoding="utf-8")
-    found = shown(["run", data, "--relations", "original"], capsys)
+    found = pcs.json("run", data, "--relations", "original")
     weights = found["weights"]
     assert isinstance(weights, dict)
     assert list(weights["by_annotator"]) == ["scripted:hash"]
     assert list(weights["by_relation"]) == ["original"]
-    assert main(["init", data]) == 2
-    assert "--replace" in capsys.readouterr().err
+    assert "--replace" in pcs.refused("init", data)
     assert main(["init", data, "--replace", "--json"]) == 0
 
 
@@ -197,40 +179,39 @@ def test_the_encoding_in_pcs_toml_is_used_unless_the_command_line_names_another(
         assert read("runs/data/labels.csv")[0]["text"].startswith(first)
 
 
-def test_a_table_may_be_in_many_parts(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_may_be_in_many_parts(data: str, pcs: Pcs) -> None:
     header, *rows = Path(data).read_text(encoding="utf-8").splitlines()
     Path("parts").mkdir()
     for part in (0, 2):
         lines = [header, *rows[part : part + 2], ""]
         Path(f"parts/{part}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-    assert shown(["run", data, *SCRIPTED], capsys)["rows"] == len(ROWS)
+    assert pcs.json("run", data, *SCRIPTED)["rows"] == len(ROWS)
     for spec in ("parts", "parts/*.csv.gz"):
-        assert shown(["run", spec, *SCRIPTED], capsys)["rows"] == len(ROWS)
+        assert pcs.json("run", spec, *SCRIPTED)["rows"] == len(ROWS)
     assert Path("runs/parts/labels.csv").read_bytes() == Path("runs/data/labels.csv").read_bytes()
 
 
-def test_plan_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_calls_no_model(data: str, pcs: Pcs) -> None:
     with stub_process(Behaviour()) as stub:
-        planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,frame"], capsys)
+        planned = pcs.json("plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,frame")
         assert stub.stats().requests == 0
     assert (planned["rows"], planned["calls"], planned["usd"]) == (4, 8, None)
-    assert main(["plan", data, *SCRIPTED]) == 0
-    text = capsys.readouterr().out
+    text = pcs.out("plan", data, *SCRIPTED)
     assert "scripted:hash" in text
     assert "4 rows" in text
 
 
 def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
-    data: str, capsys: pytest.CaptureFixture[str]
+    data: str, pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("new.csv").write_text("text\nThe bus is new.\nThe city bought five old buses on Monday.\n", encoding="utf-8")
     with stub_process(Behaviour()) as stub:
         options = [*LABELS, "--model", f"{stub.url}#m", "--rewriter", f"{stub.url}#r"]
-        first = shown(["run", data, *options], capsys)
-        again = shown(["fit", "runs/data", "--optimiser", "uniform"], capsys)
+        first = pcs.json("run", data, *options)
+        again = pcs.json("fit", "runs/data", "--optimiser", "uniform")
         assert again["rows"] == first["rows"] == 4
         assert again["optimiser"] == "uniform"
-        labelled = shown(["label", "new.csv", "--run", "runs/data"], capsys)
+        labelled = pcs.json("label", "new.csv", "--run", "runs/data")
         assert labelled["rows"] == 2
         assert labelled["known_already"]
         assert main(["label", "new.csv", "--run", "runs/data", "-o", "out.csv"]) == 0
@@ -245,7 +226,7 @@ def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
     assert main(["report", "runs/data", "-o", "page.html", "--replace"]) == 0
     assert [kept.read_text(encoding="utf-8") for kept in Path().glob("page-*.html")] == ["mine"]
     capsys.readouterr()
-    assert shown(["report", "runs/data"], capsys)["report"] == "runs/data/report.html"
+    assert pcs.json("report", "runs/data")["report"] == "runs/data/report.html"
 
 
 def test_two_runs_in_one_folder_pay_once_and_agree(data: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,33 +252,27 @@ def test_two_runs_in_one_folder_pay_once_and_agree(data: str, capsys: pytest.Cap
     assert found[0].outcomes == found[1].outcomes
 
 
-def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, pcs: Pcs) -> None:
     Path("pcs.toml").write_text('[ask.prices]\n"scripted:hash" = [1000, 1000]\n', encoding="utf-8")
-    assert main(["run", data, *SCRIPTED, "--budget", "0.3", "--json"]) == 3
-    found = json.loads(capsys.readouterr().out)
+    found = pcs.json("run", data, *SCRIPTED, "--budget", "0.3", code=3)
     assert found["unanswered"]["budget reached"]
     # a budget is for the folder: the same command has nothing left to spend, a larger budget goes on
-    assert main(["run", data, *SCRIPTED, "--budget", "0.3", "--json"]) == 3
-    assert json.loads(capsys.readouterr().out)["calls"] == 0
-    assert main(["run", data, *SCRIPTED, "--budget-per-day", "0.3"]) == 3
-    assert "0 calls" in (text := capsys.readouterr().out)
+    assert pcs.json("run", data, *SCRIPTED, "--budget", "0.3", code=3)["calls"] == 0
+    assert "0 calls" in (text := pcs.out("run", data, *SCRIPTED, "--budget-per-day", "0.3", code=3))
     labelled = len(ROWS) - found["rows_without_label"]
     assert f"{len(ROWS)} rows: {labelled} good; {found['rows_without_label']} rows have no label" in " ".join(
         text.split()
     )
     assert "run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens" in " ".join(text.split())
-    assert main(["run", data, *SCRIPTED, "--budget", "100", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["known_already"] == found["calls"]
+    assert pcs.json("run", data, *SCRIPTED, "--budget", "100")["known_already"] == found["calls"]
 
 
-def test_prices_and_limits_come_from_the_command_line(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_and_limits_come_from_the_command_line(data: str, pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process(Behaviour()) as stub:
         url = f"{stub.url}#m"
         arguments = ["run", data, *LABELS, "--model", url, "--relations", "original", "--budget", "1"]
-        assert main(arguments) == 2
-        assert f"--price {url}=IN,OUT" in capsys.readouterr().err
-        assert main([*arguments, "--price", f"{url}=1"]) == 2
-        assert "must be MODEL=IN,OUT" in capsys.readouterr().err
+        assert f"--price {url}=IN,OUT" in pcs.refused(*arguments)
+        assert "must be MODEL=IN,OUT" in pcs.refused(*arguments, "--price", f"{url}=1")
         assert main([*arguments, "--price", f"{url}=1,2", "--max-calls", "1", "--json"]) == 3
         assert stub.stats().requests == 1
         (bill,) = json.loads(capsys.readouterr().out)["bills"]
@@ -306,7 +281,7 @@ def test_prices_and_limits_come_from_the_command_line(data: str, capsys: pytest.
         assert stub.stats().requests == 1
         assert main(["run", data, *LABELS, "--model", url, "-o", "two", "--max-calls", "2", "-q"]) == 3
         assert stub.stats().requests == 3  # also if one call is to find out what the model can do
-        assert shown(["plan", data, *LABELS, "--model", url, "--price", f"{url}=1,2"], capsys)["usd"]
+        assert pcs.json("plan", data, *LABELS, "--model", url, "--price", f"{url}=1,2")["usd"]
         assert main(["label", data, "--run", "runs/data", "--max-tokens", "10", "--budget-per-day", "1", "-q"]) == 3
         assert stub.stats().requests == 3
 
@@ -325,15 +300,14 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("kind", BAD_FILES)
-def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, pcs: Pcs) -> None:
     content, complaint = BAD_FILES[kind]
     path = Path("bad.csv")
     if content is None:
         path.mkdir()
     else:
         path.write_bytes(content)
-    assert main(["run", "bad.csv", *SCRIPTED]) == 2
-    error = capsys.readouterr().err
+    error = pcs.refused("run", "bad.csv", *SCRIPTED)
     assert re.search(complaint, error), error
     assert len(error.strip().splitlines()) == 1
 
@@ -347,9 +321,9 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, capsys
     ],
     ids=["BOM and semicolons", "tabs", "texts that are numbers"],
 )
-def test_other_kinds_of_csv_are_read(content: bytes, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_kinds_of_csv_are_read(content: bytes, rows: int, pcs: Pcs) -> None:
     Path("data.csv").write_bytes(content)
-    assert shown(["run", "data.csv", *SCRIPTED, "--relations", "original"], capsys)["rows"] == rows
+    assert pcs.json("run", "data.csv", *SCRIPTED, "--relations", "original")["rows"] == rows
 
 
 @pytest.mark.parametrize(
@@ -367,47 +341,44 @@ def test_other_kinds_of_csv_are_read(content: bytes, rows: int, capsys: pytest.C
     ],
 )
 def test_settings_that_cannot_work_are_one_sentence_and_code_2(
-    options: list[str], complaint: str, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    options: list[str], complaint: str, data: str, pcs: Pcs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
-    assert main(["run", data, *options]) == 2
-    error = capsys.readouterr().err
+    error = pcs.refused("run", data, *options)
     assert complaint in error
     assert "Traceback" not in error
 
 
-def test_a_single_label_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_label_is_nothing_to_decide(pcs: Pcs) -> None:
     Path("data.csv").write_text("text,gold\nOne,good\nTwo,good\n", encoding="utf-8")
-    assert main(["run", "data.csv", "--model", "scripted:hash"]) == 2
-    assert "two labels" in capsys.readouterr().err
+    assert "two labels" in pcs.refused("run", "data.csv", "--model", "scripted:hash")
 
 
-def test_a_folder_that_is_not_a_run_is_refused(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_a_run_is_refused(data: str, pcs: Pcs) -> None:
     Path("empty").mkdir()
     for arguments in (["report", "empty"], ["fit", "empty"], ["label", data, "--run", "empty"]):
-        assert main(arguments) == 2
-        error = capsys.readouterr().err
+        error = pcs.refused(*arguments)
         assert "empty" in error
         assert "run folder" in error
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_an_unknown_optimiser_is_refused_before_anything_is_asked(
-    command: str, data: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, data, *LABELS, "--model", "scripted:hash", "--optimiser", "nosuch"]) == 2
-    assert "no optimiser is called 'nosuch'; known: auto" in capsys.readouterr().err
+def test_an_unknown_optimiser_is_refused_before_anything_is_asked(command: str, data: str, pcs: Pcs) -> None:
+    assert "no optimiser is called 'nosuch'; known: auto" in pcs.refused(
+        command, data, *LABELS, "--model", "scripted:hash", "--optimiser", "nosuch"
+    )
     assert not Path("runs").exists()
 
 
-def test_a_timeout_that_lets_no_model_answer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_timeout_that_lets_no_model_answer_is_refused(pcs: Pcs) -> None:
     Path("data.csv").write_text("text\nA text.\n", encoding="utf-8")
     Path("pcs.toml").write_text("[ask]\ntimeout = 0\n", encoding="utf-8")
-    assert main(["run", "data.csv", *LABELS, "--model", "scripted:hash"]) == 2
-    assert "ask.timeout is 0, must be more than 0" in capsys.readouterr().err
+    assert "ask.timeout is 0, must be more than 0" in pcs.refused(
+        "run", "data.csv", *LABELS, "--model", "scripted:hash"
+    )
 
 
-def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_is_code_130_and_the_next_run_resumes(pcs: Pcs) -> None:
     Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(3000)), encoding="utf-8")
     with stub_process(Behaviour(latency_s=0.2)) as stub:
         options = [
@@ -435,7 +406,7 @@ def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixtu
         assert process.returncode == 130
         assert "resumes" in error
         assert "Traceback" not in error
-        found = shown([*options, "--limit", "40"], capsys)
+        found = pcs.json(*options, "--limit", "40")
     assert found["known_already"]
 
 

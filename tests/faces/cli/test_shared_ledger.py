@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.folder_votes import SETTLED_AFTER
+from tests.command_line import Pcs
 from tests.postgres import PASSWORD, PostgresServer
 
 pytestmark = pytest.mark.system
@@ -27,49 +27,36 @@ def with_data() -> None:
     Path("data.csv").write_text(f"id,text\n{rows}")
 
 
-def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    capsys.readouterr()
-    code = main([*arguments, "--json"])
-    captured = capsys.readouterr()
-    assert (code, captured.err) == (0, "")
-    assert PASSWORD not in captured.out
-    found: dict[str, object] = json.loads(captured.out)
-    return found
-
-
 def test_runs_in_two_folders_share_the_answers_of_one_ledger(
-    new_ledger: Callable[[], LedgerAddress], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    new_ledger: Callable[[], LedgerAddress], pcs: Pcs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = str(new_ledger())
-    first = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
-    second = shown(["run", "data.csv", *ASK, "-o", "two", "--ledger", ledger], capsys)
+    first = pcs.json("run", "data.csv", *ASK, "-o", "one", "--ledger", ledger)
+    second = pcs.json("run", "data.csv", *ASK, "-o", "two", "--ledger", ledger)
     assert (first["calls"], second["calls"], second["known_already"]) == (12, 0, 12)
     # each folder says what its answers cost, whoever paid for them
     assert second["bills"] == first["bills"] != []
-    again = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
+    again = pcs.json("run", "data.csv", *ASK, "-o", "one", "--ledger", ledger)
     assert (again["calls"], again["known_already"]) == (0, 12)
     assert not Path("one/ledger.db").exists()
     monkeypatch.chdir("one")  # later commands find the ledger, wherever they are started
-    assert shown(["fit", "."], capsys)["bills"] == first["bills"]
-    labelled = shown(["label", "../data.csv", "--run", ".", "-o", "labels-again.csv"], capsys)
+    assert pcs.json("fit", ".")["bills"] == first["bills"]
+    labelled = pcs.json("label", "../data.csv", "--run", ".", "-o", "labels-again.csv")
     assert (labelled["calls"], labelled["known_already"]) == (0, 12)
 
 
 def test_a_plan_knows_what_a_shared_ledger_has(
-    new_ledger: Callable[[], LedgerAddress], capsys: pytest.CaptureFixture[str]
+    new_ledger: Callable[[], LedgerAddress], pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asking = ["data.csv", *ASK, "--ledger", str(new_ledger()), "--price", "scripted:hash=1,1"]
-    assert shown(["plan", *asking], capsys)["known_already"] == 0
-    assert shown(["run", *asking, "-o", "one", "--limit", "8"], capsys)["calls"] == 8
-    found = shown(["plan", *asking], capsys)
-    assert (found["calls"], found["known_already"], found["left"]["calls"]) == (12, 8, 4)  # type: ignore[index]
-    assert found["left"]["usd"] == pytest.approx(found["usd"] / 3)  # type: ignore[index,operator]
+    assert pcs.json("plan", *asking)["known_already"] == 0
+    assert pcs.json("run", *asking, "-o", "one", "--limit", "8")["calls"] == 8
+    found = pcs.json("plan", *asking)
+    assert (found["calls"], found["known_already"], found["left"]["calls"]) == (12, 8, 4)
+    assert found["left"]["usd"] == pytest.approx(found["usd"] / 3)
     capsys.readouterr()
-    assert main(["plan", *asking]) == 0
-    assert "the ledger already has the answers to 8 of them: 4 calls are left" in " ".join(
-        capsys.readouterr().out.split()
-    )
-    assert shown(["run", *asking, "-o", "two"], capsys)["calls"] == 4
+    assert "the ledger already has the answers to 8 of them: 4 calls are left" in pcs("plan", *asking)
+    assert pcs.json("run", *asking, "-o", "two")["calls"] == 4
 
 
 def test_a_plan_without_its_ledger_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,44 +67,41 @@ def test_a_plan_without_its_ledger_says_so(capsys: pytest.CaptureFixture[str]) -
     assert "which answers there are already is not known" in " ".join((captured.out + captured.err).split())
 
 
-def test_a_ledger_in_a_settings_file_is_found_from_any_folder(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_in_a_settings_file_is_found_from_any_folder(pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("project").mkdir()
     Path("project/pcs.toml").write_text('[ask]\nledger = "shared.db"\n')
     asking = ["run", "data.csv", *ASK, "-c", "project/pcs.toml"]
-    assert shown([*asking, "-o", "one"], capsys)["calls"] == 12
+    assert pcs.json(*asking, "-o", "one")["calls"] == 12
     monkeypatch.chdir("project")
-    assert shown(["run", "../data.csv", *ASK, "-o", "../two"], capsys)["calls"] == 0
+    assert pcs.json("run", "../data.csv", *ASK, "-o", "../two")["calls"] == 0
     assert [path.name for path in Path().iterdir() if path.suffix == ".db"] == ["shared.db"]
 
 
-def test_a_run_whose_ledger_was_moved_pays_for_nothing_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_whose_ledger_was_moved_pays_for_nothing_again(pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     asking = ["run", "data.csv", *ASK, "-o", "one"]
-    assert shown([*asking, "--ledger", "shared.db"], capsys)["calls"] == 12
+    assert pcs.json(*asking, "--ledger", "shared.db")["calls"] == 12
     Path("shared.db").rename("moved.db")
     for command in ([*asking, "--ledger", "shared.db"], ["label", "data.csv", "--run", "one"]):
-        assert main(command) == 2
-        assert "is gone: put it back, or say with --ledger where it is now" in " ".join(capsys.readouterr().err.split())
+        assert "is gone: put it back, or say with --ledger where it is now" in pcs.refused(*command)
     assert not Path("shared.db").exists()
     for command in (["fit", "one"], ["report", "one", "--no-figures"], ["compare", "one", "one:optimiser=majority"]):
         assert main(command) == 0, capsys.readouterr().err  # what needs no answers goes on
-    assert shown(["label", "data.csv", "--run", "one", "--ledger", "moved.db"], capsys)["calls"] == 0
-    assert shown([*asking, "--ledger", "moved.db"], capsys)["calls"] == 0
-    assert shown([*asking, "--ledger", "new.db"], capsys)["calls"] == 12
+    assert pcs.json("label", "data.csv", "--run", "one", "--ledger", "moved.db")["calls"] == 0
+    assert pcs.json(*asking, "--ledger", "moved.db")["calls"] == 0
+    assert pcs.json(*asking, "--ledger", "new.db")["calls"] == 12
 
 
-def test_results_that_are_replaced_say_what_the_new_answers_cost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_that_are_replaced_say_what_the_new_answers_cost(pcs: Pcs) -> None:
     asking = ["run", "data.csv", *ASK, "--ledger", "shared.db"]
-    assert shown([*asking, "-o", "one", "--instruction", "Late?"], capsys)["calls"] == 12
-    assert shown([*asking, "-o", "two"], capsys)["calls"] == 12
+    assert pcs.json(*asking, "-o", "one", "--instruction", "Late?")["calls"] == 12
+    assert pcs.json(*asking, "-o", "two")["calls"] == 12
     assert main([*asking, "-o", "one", "--replace", "--quiet"]) == 0
-    found = shown([*asking, "-o", "one"], capsys)
-    assert [bill["calls"] for bill in found["bills"]] == [12]  # type: ignore[attr-defined]
+    found = pcs.json(*asking, "-o", "one")
+    assert [bill["calls"] for bill in found["bills"]] == [12]
 
 
 def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pcs: Pcs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pcs_annotator.asking.ledger.lock.SILENT_SECONDS", 0.0)
     code = (
@@ -129,8 +113,7 @@ def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
         assert other.stdin is not None
         other.stdout.readline()
         asking = ["run", "data.csv", *ASK, "--ledger", "shared.db", "-o", "one"]
-        assert main([*asking, "--no-wait"]) == 2
-        assert f"process {other.pid}" in (refused := capsys.readouterr().err)
+        assert f"process {other.pid}" in (refused := pcs.refused(*asking, "--no-wait"))
         assert "run again when that has ended" in " ".join(refused.split())
         threading.Timer(0.3, other.stdin.close).start()
         assert main(asking) == 0
@@ -140,23 +123,27 @@ def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
 
 
 def test_a_ledger_that_was_pruned_is_noticed_also_on_a_server(
-    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, pcs: Pcs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pcs_annotator.runs.folder_votes.SETTLED_AFTER", -SETTLED_AFTER)
     asking = ["run", "data.csv", *ASK, "--ledger", (address := postgres.new_ledger())]
-    assert [shown(asking, capsys)["calls"] for _ in range(2)] == [12, 0]
+    assert [pcs.json(*asking)["calls"] for _ in range(2)] == [12, 0]
     assert main(["ledger", "prune", address, "--model", "scripted:hash", "--yes"]) == 0
-    assert shown(asking, capsys)["calls"] == 12
+    assert pcs.json(*asking)["calls"] == 12
 
 
 def test_a_password_reaches_no_file_and_no_message(
-    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    postgres: PostgresServer,
+    pcs: Pcs,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     address = postgres.new_ledger(with_password=True)
     Path("pcs.toml").write_text(f'[ask]\nledger = "{address}"\n')
     monkeypatch.setattr("sys.argv", ["pcs", "run", f"--ledger={address}"])
-    assert shown(["plan", "data.csv", *ASK], capsys)["calls"] == 12
-    run = shown(["run", "data.csv", *ASK], capsys)
+    assert pcs.json("plan", "data.csv", *ASK)["calls"] == 12
+    run = pcs.json("run", "data.csv", *ASK)
     assert run["calls"] == 12
     Path("pcs.toml").unlink()
     assert main(["fit", "runs/data", "--ledger", address]) == 0
@@ -164,10 +151,8 @@ def test_a_password_reaches_no_file_and_no_message(
     assert main(["ledger", "size", address]) == 0
     # without it, what needs no answers goes on, and the rest says what to do
     capsys.readouterr()
-    assert main(["fit", "runs/data"]) == 0
-    assert " so far labels runs/data/labels.csv" in " ".join(capsys.readouterr().out.split())
-    assert main(["label", "data.csv", "--run", "runs/data"]) == 2
-    assert "set PGPASSWORD" in " ".join(capsys.readouterr().err.split())
+    assert " so far labels runs/data/labels.csv" in pcs("fit", "runs/data")
+    assert "set PGPASSWORD" in pcs.refused("label", "data.csv", "--run", "runs/data")
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     assert main(["label", "data.csv", "--run", "runs/data", "--replace"]) == 0
     assert main(["run", "data.csv", *ASK, "--ledger", address.replace(PASSWORD, "wrong-word"), "-o", "other"]) == 2
@@ -180,13 +165,14 @@ def test_a_password_reaches_no_file_and_no_message(
     assert not [path for path in written if PASSWORD.encode() in path.read_bytes()]
 
 
-def test_fresh_does_not_set_a_shared_ledger_aside(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "data.csv", *ASK, "--ledger", "shared.db", "--fresh"]) == 2
-    assert "leave one of --fresh and --ledger out" in " ".join(capsys.readouterr().err.split())
+def test_fresh_does_not_set_a_shared_ledger_aside(pcs: Pcs) -> None:
+    assert "leave one of --fresh and --ledger out" in pcs.refused(
+        "run", "data.csv", *ASK, "--ledger", "shared.db", "--fresh"
+    )
 
 
 def test_a_server_that_goes_away_ends_the_run_with_a_message_and_the_next_one_goes_on(
-    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresServer, pcs: Pcs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pcs_annotator.asking.ledger.on_server import PostgresLedger
 
@@ -208,8 +194,8 @@ def test_a_server_that_goes_away_ends_the_run_with_a_message_and_the_next_one_go
     message = " ".join(capsys.readouterr().err.split())
     assert "the server cannot be reached" in message
     assert "the next command in this folder stores them" in message
-    found = shown(["run", "data.csv", *ASK, "--ledger", address], capsys)
-    assert found["calls"] + found["known_already"] == 12  # type: ignore[operator]  # numbers
+    found = pcs.json("run", "data.csv", *ASK, "--ledger", address)
+    assert found["calls"] + found["known_already"] == 12
     assert found["known_already"]
     with open_ledger(address) as ledger:
         assert ledger.count() == sum(bill.calls for bill in ledger.bills()) == 12

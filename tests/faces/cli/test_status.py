@@ -11,6 +11,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import Watch
+from tests.command_line import Pcs
 from tests.simulated import copy_run
 from tests.stub import Behaviour, stub_process
 
@@ -22,28 +23,25 @@ def with_data() -> None:
     Path("data.csv").write_text(ROWS)
 
 
-def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_not(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_running_and_a_finished_command_are_fine_and_one_that_ended_badly_is_not(pcs: Pcs) -> None:
     one = Watch(RunFolder(Path()), "run data.csv", Tally(rows=3))
     one.begin()
-    assert main(["status", "."]) == 0
-    assert capsys.readouterr().out.startswith("pcs run data.csv: running\n")
+    assert pcs.out("status", ".").startswith("pcs run data.csv: running\n")
     one.__exit__(None, KeyboardInterrupt(), None)
-    assert main(["status", ".", "--json"]) == 1
-    (job,) = json.loads(capsys.readouterr().out)["jobs"]
+    (job,) = pcs.json("status", ".", code=1)["jobs"]
     assert (job["state"], job["rows"]) == ("interrupted", 3)
     with Watch(RunFolder(Path()), "run", Tally()) as other:
         other.begin()
     assert main(["status", "."]) == 0
 
 
-def test_a_folder_without_a_status_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "nowhere"]) == 2
-    assert "pcs run, label or serve" in capsys.readouterr().err
+def test_a_folder_without_a_status_is_a_sentence(pcs: Pcs) -> None:
+    assert "pcs run, label or serve" in pcs.refused("status", "nowhere")
 
 
-def test_watching_goes_on_until_the_end(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watching_goes_on_until_the_end(
+    pcs: Pcs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, slept = Watch(RunFolder(Path()), "run", Tally()), threading.Event()
 
     def sleep(seconds: float) -> None:
@@ -56,8 +54,7 @@ def test_watching_goes_on_until_the_end(capsys: pytest.CaptureFixture[str], monk
     assert main(["status", ".", "--watch", "--json"]) == 0
     states = [json.loads(line)["jobs"][0]["state"] for line in capsys.readouterr().out.splitlines()]
     assert states == ["running", "finished"]
-    assert main(["status", ".", "--watch"]) == 0
-    assert capsys.readouterr().out.startswith("pcs run: finished")
+    assert pcs.out("status", ".", "--watch").startswith("pcs run: finished")
 
 
 @pytest.mark.system

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from pcs_annotator.faces.cli.main import main
+from tests.command_line import Pcs
 from tests.faces.review.coded import make_codebook, page_of_codebook
 from tests.faces.review.conftest import PHONE
 from tests.faces.review.made import undone, verdicts
@@ -110,6 +110,5 @@ def test_agreement_is_shown_for_every_variable(run: Path, visit: Visit) -> None:
         expect(page.locator("#agreement tbody tr")).to_have_count(6)
 
 
-def test_keys_are_for_one_variable(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["review", str(run), "--keys", "abc", "--port", "0"]) == 2
-    assert "--keys is for one variable" in capsys.readouterr().err
+def test_keys_are_for_one_variable(run: Path, pcs: Pcs) -> None:
+    assert "--keys is for one variable" in pcs.refused("review", run, "--keys", "abc", "--port", "0")

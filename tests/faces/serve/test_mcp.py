@@ -11,8 +11,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
-from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.serve.mcp import tools_of
+from tests.command_line import Pcs
 from tests.faces.serve.running import Running, running
 from tests.stub import StubProcess
 
@@ -127,6 +127,5 @@ def test_a_signal_ends_it(stub_folder: Path, stub: StubProcess) -> None:
         assert process.wait(timeout=30) == 0
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", str(tmp_path / "none"), "--mcp"]) == 2
-    assert "none" in capsys.readouterr().err
+def test_a_folder_without_a_run_is_refused(tmp_path: Path, pcs: Pcs) -> None:
+    assert "none" in pcs.refused("serve", tmp_path / "none", "--mcp")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
 from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
@@ -122,8 +121,7 @@ def test_pages_of_other_sites_may_change_nothing(headers: dict[str, str], status
     [
         (f"Bearer {TOKEN}", 200),
         (f"bearer {TOKEN}", 200),
-        ("Basic " + b64encode(f"anybody:{TOKEN}".encode()).decode(), 200),
-        ("Basic !!!", 401),
+        (f"Basic {TOKEN}", 401),
         ("Bearer wrong", 401),
         ("Bearer ", 401),
         ("", 401),

@@ -168,12 +168,6 @@ def test_the_page_has_three_charts_or_says_what_they_need(tmp_path: Path) -> Non
         assert f"Not known yet. {why}" in section(html, "quality")
 
 
-def test_a_run_of_an_earlier_version_has_no_curves_and_shows_how_to_get_them(tmp_path: Path) -> None:
-    result = made_run(tmp_path)
-    earlier = replace(result, learned=replace(result.learned, curves=None, spending=None))
-    assert "pcs fit FOLDER" in section(render(earlier), "quality")
-
-
 def test_figures_are_separate_files(tmp_path: Path) -> None:
     paths = write_figures(made_run(tmp_path), tmp_path / "figures")
     assert [path.name for path in paths] == ["reliability.svg", "risk-coverage.svg", "roc.svg"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.verbs.fit import open_run
+from tests.command_line import Pcs
 from tests.showing.report.reading import section
 
 FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
@@ -38,15 +37,16 @@ def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-def test_figures_are_written_beside_the_page_unless_switched_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_are_written_beside_the_page_unless_switched_off(
+    run: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert not (run / "figures").exists()
     assert main(["report", str(run), "--no-figures"]) == 0
     assert not (run / "figures").exists()
     assert main(["report", str(run)]) == 0
     assert sorted(path.name for path in (run / "figures").iterdir()) == FIGURES
     capsys.readouterr()
-    assert main(["report", str(run), "-o", str(run / "other" / "page.html"), "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = pcs.json("report", run, "-o", run / "other" / "page.html")
     assert [Path(path).name for path in printed["figures"]] == FIGURES
     assert all(Path(path).parent == run / "other" / "figures" for path in printed["figures"])
 
@@ -57,15 +57,3 @@ def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
     again = (run / "report.html").read_text(encoding="utf-8")
     for part in ("look-at", "rows", "quality", "questions"):
         assert section(written, part) == section(again, part)
-
-
-def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
-    path = run / "evaluation.json"
-    values = json.loads(path.read_text(encoding="utf-8"))
-    assert values.pop("curves")
-    assert values.pop("spending")
-    path.write_text(json.dumps(values), encoding="utf-8")
-    assert open_run(run).learned.curves is None
-    assert main(["report", str(run)]) == 0
-    assert not (run / "figures").exists()
-    assert "pcs fit FOLDER" in section((run / "report.html").read_text(encoding="utf-8"), "quality")

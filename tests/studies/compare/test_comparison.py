@@ -14,10 +14,9 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.judging.metrics.significance import BootstrapTest
-from pcs_annotator.studies.compare.comparison import Comparison, SideCost, compare_sides
+from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.comparison_page import about_cost, promise_of, verdict
-from pcs_annotator.studies.compare.sides import RunPart
-from pcs_annotator.tables.vote_files import read_note, write_votes
+from pcs_annotator.studies.compare.sides import RunPart, SideCost
 from tests.studies.compare.runs import LABELS, ROWS, Runs, make, texts
 
 QUICK = {"repeats": 1, "resamples": 100}
@@ -266,16 +265,3 @@ def test_the_command_writes_a_page_and_prints_everything(
     assert [kept.read_bytes() for kept in Path().glob("compare-20*.html")] == [before]
     assert main(["compare", str(tmp_path / "nowhere"), runs.a]) == 2
     assert "is not a run folder" in " ".join(capsys.readouterr().err.split())
-
-
-def test_runs_of_an_earlier_version_cost_what_the_calls_in_their_ledger_cost(runs: Runs, tmp_path: Path) -> None:
-    """Their notes do not say what answers took."""
-    rows = [(item.id, item.text, gold) for item, gold in _rows(runs)]
-    result = make(tmp_path, "old", rows, ledger="")
-    note = read_note(result.folder.votes)
-    kept = {name: value for name, value in note["tally"].items() if name not in ("paid", "reused")}
-    write_votes(result.folder.votes, result.votes, {**note, "tally": kept})
-    found = compared(str(tmp_path / "old"), runs.a)
-    assert found.a.run.used == ()
-    assert [one.calls for one in found.costs] == [4000, 4000]
-    assert found.costs[0].usd == pytest.approx(found.costs[1].usd)

@@ -10,7 +10,7 @@ from pcs_annotator.faces.cli import learned_view, options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.studies.compare import comparison_page as page
-from pcs_annotator.studies.compare.comparison import Comparison, comparison_json
+from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.compare.comparison_page import verdict
 from pcs_annotator.tables.write import PAGES, OutputPolicy
 from pcs_annotator.verbs import evaluate
@@ -43,7 +43,7 @@ def command(*, first: str, second: str, out: Path | None, replace: bool) -> None
         policy.write_page(out, page.render(comparison))
     next_step = join(["pcs", "compare", first, second, *(["--details"] if out else ["-o", "compare.html"])])
     options.show(
-        lambda: {**comparison_json(comparison), "verdict": verdict(comparison), "warnings": notes, "page": out},
+        lambda: {**comparison.to_dict(), "verdict": verdict(comparison), "warnings": notes, "page": out},
         lambda: [
             *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", comparison.sides, strict=True)),
             b.Bullets(verdict(comparison), "spoken"),

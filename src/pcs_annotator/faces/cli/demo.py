@@ -10,7 +10,6 @@ from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.runs.settings import RunSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
@@ -29,7 +28,7 @@ ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
     """Run the whole method on the invented news, or on its first `limit` rows."""
-    settings: RunSettings = {
+    settings = {
         "labels": LABELS,
         "instruction": INSTRUCTION,
         "models": STYLES,

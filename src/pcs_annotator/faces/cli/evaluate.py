@@ -23,29 +23,11 @@ from pcs_annotator.verbs import evaluate
 METHODS_SHOWN = 5
 
 
-REWRITTEN = click.option(
-    "--rewritten",
-    multiple=True,
-    metavar="RELATION",
-    help="Relation rewritten by a model, at one call per text; not needed for run folders; repeatable.",
-)
-
-
 @click.command("evaluate", cls=options.ManyOptions)
 @click.argument("source", type=options.PATH)
-@click.option(
-    "--optimiser",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="How PCS learns; the other methods are tested against it. Of a run, as --folds and --seed: its own.",
-)
-@options.list_option("--methods", "Methods, the first tested against the others; default: all.")
+@options.options_in(evaluate.EvaluateRequest)
 @options.options_in(evaluate.Splitting)
-@REWRITTEN
-@options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
 @options.reading_options
-@click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
 @options.KEEP_EARLIER
 @click.option(
     "--by", default="", metavar="COLUMN", help="Show instead figures for each group of a run's rows, or test each."
@@ -76,10 +58,12 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
             lambda: [groups.table(), *learned_view.notes_shown(notes)],
         )
         return
-    choices |= _as_fitted(source)
-    splitting = options.take(evaluate.Splitting, choices)
-    choices |= {"reading": options.take(Reading, choices), "policy": options.take(OutputPolicy, choices)}
-    request = evaluate.EvaluateRequest(source=source, splitting=splitting, **choices)
+    fitted = evaluate.fitted_with(source)
+    unasked = [name for name in ("optimiser", "folds", "seed") if fitted is not None and choices[name] is None]
+    choices |= {name: getattr(fitted, name) for name in unasked}  # so that figures agree with those of the last fit
+    choices |= {"splitting": options.take(evaluate.Splitting, choices), "reading": options.take(Reading, choices)}
+    choices |= {"policy": options.take(OutputPolicy, choices), "source": source}
+    request = options.take(evaluate.EvaluateRequest, choices)
     if book := CodebookFolder.find(source):
         _show_variables(book, request)
         return
@@ -88,14 +72,6 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
         evaluated = numbers or evaluate.evaluate_source(request)
     shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
     options.show(*shown, evaluated, notes, details=None if numbers else evaluation_details)
-
-
-def _as_fitted(source: Path) -> dict[str, Any]:
-    """Return how the last fit of a run learned, where nothing else was asked for, so that its figures agree."""
-    settings, context = evaluate.fitted_with(source), click.get_current_context()
-    unasked = ("optimiser", "folds", "seed") if settings is not None else ()
-    usual = click.core.ParameterSource.DEFAULT
-    return {name: getattr(settings, name) for name in unasked if context.get_parameter_source(name) is usual}
 
 
 def numbers_json(numbers: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:

@@ -7,26 +7,21 @@ import click
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import experiment
-from pcs_annotator.verbs.evaluate import Splitting
-
-PAPERS_OPTIMISER = "lr"
+from pcs_annotator.verbs.evaluate import EvaluateRequest, Splitting
 
 
 @click.command("experiment")
 @click.argument("name", type=click.Choice(experiment.NAMES))
 @click.argument("sources", nargs=-1, required=True)
 @click.option("-o", "--out", type=options.PATH, required=True, help="Folder for tables and plots.")
-@click.option("--optimiser", default=PAPERS_OPTIMISER, show_default=True, metavar="NAME", help="How PCS learns.")
-@options.list_option("--relations", "Relations that PCS uses; default: all that are recorded.")
-@click.option(
-    "--model", "models", multiple=True, metavar="NAME", help="Recorded model to use; default: all; repeatable."
-)
+@options.options_in(experiment.ExperimentRequest)
 @options.options_in(Splitting)
-@REWRITTEN
+@options.options_in(EvaluateRequest, "rewritten")
+@options.KEEP_EARLIER
 @options.printing
 def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     """Does the paper hold on your data? Its questions rq1, rq2, rq3, rq4, size, or all.
@@ -34,12 +29,11 @@ def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
     Each of the SOURCES is a dataset: a table of votes with gold, or a run folder. It is named after its file, unless
     you write NAME=PATH. No model is asked; pcs run asks.
     """
-    splitting = options.take(Splitting, choices)
     on_step = (lambda step: click.echo(f"{step} …", err=True)) if options.shown() else (lambda step: None)
+    choices |= {"splitting": options.take(Splitting, choices), "policy": options.take(OutputPolicy, choices)}
+    choices |= {"on_step": on_step, "name": name, "sources": sources}
     with options.gathered_warnings() as notes:
-        done = experiment.experiment(
-            experiment.ExperimentRequest(name=name, sources=sources, splitting=splitting, on_step=on_step, **choices)
-        )
+        done = experiment.experiment(options.take(experiment.ExperimentRequest, choices))
     options.show(
         lambda: {
             "experiments": {study.name: [table_json(table) for table in study.tables] for study in done.experiments},

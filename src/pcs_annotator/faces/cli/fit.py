@@ -1,50 +1,37 @@
 """`pcs fit`: learn from recorded votes, show how good the weights are and what can be promised, label every row."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.faces.cli import exit_codes, options, run_view
+from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.run_request import default_folder
 from pcs_annotator.tables.source_files import Reading
-from pcs_annotator.verbs import fit_table
+from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.import_votes import VoteSource, import_votes
 
 
 @click.command("fit", cls=options.ManyOptions)
-@click.argument("source", metavar="TABLE", type=options.PATH)
-@click.option(
-    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
-)
+@click.argument("source", metavar="RUN|TABLE", type=options.PATH)
+@options.options_for("optimiser")
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
 @options.options_for("max_error", "certainty", "promise", "per_label", "by", "calibration", "sets", "text")
-@options.labels_options("The labels, separated by commas; default: those in the votes.")
-@click.option(
-    "--unknown",
-    default="error",
-    show_default=True,
-    type=click.Choice(["error", "abstain"]),
-    help="What to do with a vote that is not one of the labels.",
-)
+@options.options_in(VoteSource)
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
 @options.reading_options
-@options.options_for("gold_wins", "to_label", "spreadsheet_safe")
+@options.options_for("gold_wins", "to_label", "spreadsheet_safe", "replace", "seed")
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when half as many gold rows again came; a model that promises more stays in use.",
 )
-@click.option(
-    "-o", "--out", "labels_out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …)."
-)
-@options.options_for("replace")
 @options.MOVED_LEDGER
-@click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
-@options.options_for("seed")
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
@@ -52,42 +39,32 @@ from pcs_annotator.verbs import fit_table
     help="Bootstrap resamples for each interval; default: 200.",
 )
 @options.printing
-def command(*, source: Path, model_out: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
-    """Learn the weight of each model and relation from recorded votes, and what can be promised.
+def command(*, source: Path, folder: Path | None, spare_looks: bool, ledger: str, **choices: Any) -> int:
+    """Learn the weight of each model and relation from the votes of RUN again, and what can be promised.
 
-    TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
-    <model>|<relation> per pair; or with one row per vote and the columns id, annotator, relation, label and gold.
+    Its labels and report are then rewritten; settings without an option here stay as they were.
 
-    TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
-    they were in the run.
+    Instead of a run, give a TABLE of votes that you have: a CSV, Excel, JSONL or Parquet file with the columns id, gold
+    (may be partly empty), perhaps text, and one column <model>|<relation> per pair; or with one row per vote and the
+    columns id, annotator, relation, label and gold. It becomes a run, which other commands take.
 
     --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
     choices["reading"] = options.take(Reading, choices)
     people = options.take(FromPeople, choices)
-    choices |= {"people": people, "labels": choices["labels"] or None, "table": source}
-    files = options.take(partial(fit_table.FitFiles, model=model_out or Path("model.json")), choices)
+    imported = {name: choices.pop(name) for name in ("labels", "unknown", "replace")}
+    how = {"spreadsheet_safe": choices.pop("spreadsheet_safe"), "spare_looks": spare_looks, "ledger": ledger}
     changes = {name: value for name, value in choices.items() if value is not None}
-    if source.is_dir():
-        if files.labels_out or model_out or files.labels:
-            options_of_tables = "-o, --model-out and --labels"
-            raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
-        # these import the code that asks; a table of votes does not need it
-        from pcs_annotator.faces.cli import run_view
-        from pcs_annotator.runs.codebook import CodebookFolder
-        from pcs_annotator.verbs import fit as fitting
-
-        how: dict[str, Any] = {"spreadsheet_safe": files.spreadsheet_safe, "spare_looks": spare_looks, "ledger": ledger}
-        if book := CodebookFolder.find(source):
-            return run_view.fit_and_show(book, changes, people, say=options.saying(), **how)
-        with options.gathered_warnings() as notes:
-            result = fitting.fit_run(source, changes, people, say=options.saying(), **how)
-        run_view.show_run(result, notes)
-        return exit_codes.exit_code(result.counts.unanswered)
-    if spare_looks or ledger:
-        raise ConfigError("--spare-looks and --ledger are for a run folder: give one instead of a table")
+    if source.is_dir() and (folder or imported["labels"]):
+        raise ConfigError("-o and --labels are for a table of votes: a run has its folder and labels")
+    if book := CodebookFolder.find(source):
+        return run_view.fit_and_show(book, changes, people, say=options.saying(), **how)
     with options.gathered_warnings() as notes:
-        fitted = fit_table.fit_table(files, changes)
-    view = learned_view
-    options.show(view.fit_json, view.fit_shown, fitted, files, notes, details=view.fit_details)
-    return exit_codes.exit_code(fitted.unlabelled)
+        if not source.is_dir():
+            imported |= {"table": source, "folder": folder or default_folder(source), "people": people}
+            votes = options.take(VoteSource, imported)
+            import_votes(votes, changes, options.saying())
+            source = votes.folder
+        result = fit_run(source, changes, people, say=options.saying(), **how)
+    run_view.show_run(result, notes)
+    return exit_codes.exit_code(result.counts.unanswered)

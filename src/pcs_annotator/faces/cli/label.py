@@ -22,24 +22,14 @@ from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import label
 
+OUT = "File to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default:"
+
 
 @click.command("label", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
-@click.option(
-    "-o",
-    "--out",
-    type=options.PATH,
-    help="File to write (.xlsx, .csv, .tsv, .jsonl, .parquet), or - for standard output; default: "
-    "DATA-labels.csv beside DATA.",
-)
-@click.option(
-    "--format",
-    default="csv",
-    show_default=True,
-    type=click.Choice(["csv", "tsv", "jsonl"]),
-    help="Format on standard output.",
-)
+@click.option("-o", "--out", type=options.PATH, help=f"{OUT} DATA-labels.csv beside DATA.")
+@options.options_in(RunRequest, "format")
 @options.reading_options
 @options.options_for("text_column", "pair", "id_column")
 @options.MOVED_LEDGER

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Share
 from pcs_annotator.runs import learn
 from pcs_annotator.runs.run_result import Facts
-from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import count
 from pcs_annotator.showing.report.sections.quality import METRICS, quality
 from pcs_annotator.showing.report.sections.questions import weights
 from pcs_annotator.showing.report.sections.summary import look_at, promise
-from pcs_annotator.verbs import fit_table
 
 if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.verbs import label
@@ -89,49 +85,6 @@ def learned_shown(learned: learn.Learned, votes: Votes, counts: Counts, *, folds
         quality(learned, folds, unit),
         promise(learned.model, learned.drift, counts),
     ]
-
-
-def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `fit_shown` shows as plain values."""
-    return {
-        "rows": len(fitted.outcomes),
-        "rows_without_label": fitted.unlabelled,
-        "labels": list(fitted.table.votes.labels),
-        "decisions": Counts.of(fitted.outcomes).decisions,
-        **learned_json(fitted.learned, fitted.table.votes),
-        "look_at": [flag._asdict() for flag in what_to_look_at(fitted.facts)],
-        "warnings": list(notes),
-        "model": str(files.model),
-        "out": str(files.labels_out) if files.labels_out else None,
-    }
-
-
-def fit_shown(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> list[b.Block]:
-    """Return what came out of a fit to a table of votes, and the files that were written."""
-    counts = Counts.of(fitted.outcomes)
-    findings = answer.findings(fitted.facts)
-    labels = [("labels", f"{files.labels_out} (column {LABEL})")] if files.labels_out else []
-    compared = [("next", b.strong(f"pcs evaluate {quote(str(files.table))}"))] if fitted.learned.figures else []
-    return [
-        b.Answer(
-            [
-                answer.labelled(counts),
-                answer.quality(fitted.learned, counts),
-                answer.usable(fitted.learned.model, counts),
-                *answer.look_at([*findings, *notes]),
-                *labels,
-                ("files", str(files.model)),
-                *compared,
-            ]
-        )
-    ]
-
-
-def fit_details(fitted: fit_table.FittedTable, _files: fit_table.FitFiles, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what was learned from a table of votes, and what to look at."""
-    counts = Counts.of(fitted.outcomes)
-    yield from learned_shown(fitted.learned, fitted.table.votes, counts, folds=fitted.folds, unit="questions")
-    yield from look_at_shown(fitted.facts, notes)
 
 
 def look_at_shown(facts: Facts, notes: Sequence[str]) -> Iterator[b.Block]:

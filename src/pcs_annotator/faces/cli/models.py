@@ -1,8 +1,9 @@
 """`pcs models`: known models and their prices, whether models answer, and weights of local ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,7 +30,7 @@ def list_() -> None:
     Any other model works too.
     """
     catalogue = models.list_models()
-    options.show(lambda: [*map(asdict, catalogue)], lambda: models_shown(catalogue))
+    options.show(lambda: catalogue, lambda: models_shown(catalogue))
 
 
 @command.command("pull")
@@ -64,15 +65,14 @@ def check(model: tuple[str, ...]) -> int:
     return exit_codes.ExitCode.DONE if all(checkup.answers for checkup in checkups) else exit_codes.ExitCode.USER
 
 
-def models_shown(catalogue: Sequence[models.KnownModel]) -> list[b.Block]:
+def models_shown(catalogue: Sequence[Mapping[str, Any]]) -> list[b.Block]:
     """Return a row per model."""
     rows: list[b.Row] = []
     for model in catalogue:
-        context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
-        price = ["price", "unknown", ""]
-        if model.usd_per_million_in is not None:
-            price = [f"{model.usd_per_million_in:g}", f"{model.usd_per_million_out:g}", f"{model.price_as_of:%Y-%m}"]
-        rows.append([model.name, context, *price])
+        context = f"{model['context_tokens'] / 1000:,.0f}k" if model["context_tokens"] else "?"
+        costs, as_of = [model["usd_per_million_in"], model["usd_per_million_out"]], model["price_as_of"]
+        price = [f"{usd:g}" for usd in costs] + [f"{as_of:%Y-%m}"] if as_of else ["price", "unknown", ""]
+        rows.append([model["name"], context, *price])
     return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
 
 

@@ -73,8 +73,6 @@ def ledger_address(_context: click.Context, _parameter: click.Parameter, address
 def setting_option(name: str) -> Callable[[F], F]:
     """Return the option of a setting; where `pcs.toml` has it too, it is None if it is not given."""
     section, setting = all_settings()[name]
-    if name == "labels":
-        return labels_options(f"{setting.help} Separated by commas.")
     return _option(setting, None if section else setting.default)
 
 
@@ -86,19 +84,22 @@ def options_in(table: type, *names: str) -> Callable[[F], F]:
 def _option(setting: Setting, default: Any) -> Callable[[F], F]:
     if not setting.option:
         return lambda function: function
-    option, _, metavar = setting.option.partition(" ")
-    kind = get_origin(setting.kind) or setting.kind
+    words = setting.option.split(" ")  # such as -o --out FILE
+    metavar = None if words[-1].startswith("-") else words.pop()
+    option, kind = (
+        partial(click.option, *words, setting.name, metavar=metavar),
+        get_origin(setting.kind) or setting.kind,
+    )
     if metavar == "A,B":
-        return list_option(option, f"{setting.help} Separated by commas.")
+        help = f"{setting.help} Separated by commas."
+        return labels_options(help) if setting.name == "labels" else list_option(words[0], help)
     if kind in (tuple, Sequence, Mapping):
         callback = partial(_numbers, setting) if kind is Mapping else None
-        return click.option(
-            option, setting.name, multiple=True, callback=callback, metavar=metavar, help=f"{setting.help} Repeatable."
-        )
+        return option(multiple=True, callback=callback, help=f"{setting.help} Repeatable.")
     how: dict[str, Any] = {"help": setting.off or setting.help, "default": default}
-    if kind is bool and "/" not in option:
-        return click.option(option, setting.name, is_flag=True, flag_value=not setting.default, **how)
-    return click.option(option, setting.name, metavar=metavar or None, type=_click_type(setting), **how)
+    if kind is bool and "/" not in words[0]:
+        return option(is_flag=True, flag_value=not setting.default, **how)
+    return option(type=_click_type(setting), **how)
 
 
 def _numbers(

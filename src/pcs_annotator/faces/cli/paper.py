@@ -8,6 +8,7 @@ import click
 from pcs_annotator.faces.cli import options
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import paper
+from pcs_annotator.verbs.evaluate import EvaluateRequest
 from pcs_annotator.verbs.fit import open_run
 
 
@@ -20,7 +21,7 @@ from pcs_annotator.verbs.fit import open_run
     help="Format; default: what the ending of --out says (.md, .tex, .csv), else markdown.",
 )
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: print it.")
-@options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
+@options.options_in(EvaluateRequest, "order")
 @options.KEEP_EARLIER
 def command(
     *, folder: Path, name: paper.Format | None, out: Path | None, order: tuple[str, ...], replace: bool

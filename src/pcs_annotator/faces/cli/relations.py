@@ -1,7 +1,7 @@
 """`pcs relations`: which relations there are, what one does to a text, and what they add."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import click
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.evaluate import REWRITTEN
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
@@ -30,7 +29,7 @@ def command() -> None:
 def list_(config: Path | None) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     listed = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [asdict(relation) for relation in listed], lambda: relations_shown(listed))
+    options.show(lambda: [relation._asdict() for relation in listed], lambda: relations_shown(listed))
 
 
 @command.command("try")
@@ -58,7 +57,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 )
 @click.option("--hard", is_flag=True, help="Use labels only, as if no model gave log-probabilities.")
 @options.options_in(evaluate.Splitting)
-@REWRITTEN
+@options.options_in(evaluate.EvaluateRequest, "rewritten")
 @options.reading_options
 @options.DETAILS
 @options.JSON
@@ -109,10 +108,8 @@ def relations_shown(listed: Sequence[relations.KnownRelation]) -> list[b.Block]:
     """Return a row per relation."""
     rows: list[b.Row] = []
     for relation in listed:
-        needs = ", ".join(NEEDS[need] for need in relation.needs)
-        rows.append(
-            [relation.name, relation.changes, relation.version, "yes" if relation.deterministic else "no", needs]
-        )
+        needs, always = ", ".join(NEEDS[need] for need in relation.needs), "yes" if relation.deterministic else "no"
+        rows.append([relation.name, relation.changes, relation.version, always, needs])
     titles = ("relation", "changes", "version", "deterministic", "needs")
     return [b.Table(columns=[b.Column(title) for title in titles], rows=rows), *NAMES]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.base.text import series
 from pcs_annotator.faces.review.forms import Visit
-from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, text_view, verdict_form
+from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, said_view, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
 from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown, ShownVariable
@@ -68,11 +68,7 @@ def _variable(variable: ShownVariable, reviewer: str) -> Markup:
     """Return one variable: its name, what is asked, and its labels, with those that the models or the person gave."""
     task, mine = variable.task, variable.said.get(reviewer)
     chosen = mine if mine is not None else variable.proposed
-    others = [
-        tag("li", user_text(name), ": ", tag("b", user_text(", ".join(labels) or NONE)))
-        for name, labels in variable.said.items()
-        if name != reviewer
-    ]
+    others = [said_view(name, ", ".join(labels) or NONE) for name, labels in variable.said.items() if name != reviewer]
     legend = tag(
         "legend",
         tag("b", user_text(variable.name)),

@@ -8,13 +8,15 @@ from pcs_annotator.base.text import capital
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.forms import QUEUES, Visit
-from pcs_annotator.faces.review.layout import chip, link, post_form, undo_button
+from pcs_annotator.faces.review.layout import chip, link, post_form
 from pcs_annotator.reviewing.values import Shown, ShownVote
 from pcs_annotator.showing.diff import clipped, marked
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
 from pcs_annotator.showing.to_html import bar
 
+SKIP = Markup('<button name="skip" value="1" id="skip" aria-keyshortcuts="S" formnovalidate><kbd>S</kbd>Skip</button>')
+UNDO = Markup('<button form="undo" aria-keyshortcuts="U Control+Z"><kbd>U</kbd>Undo</button>')
 NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."
 ROOM = 1500  # about how many characters of a variant are shown
@@ -103,38 +105,22 @@ def _labels(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
 
 def number_field(name: str, steps: Sequence[str], value: str | None) -> Markup:
     """Return a field for a number, which only takes steps of its range."""
-    apart = f"{float(steps[1]) - float(steps[0]):.9g}"
-    ends = {"min": steps[0], "max": steps[-1], "step": apart}
-    shown = f"{steps[0]} to {steps[-1]}"
-    field = {"type": "number", "name_": name, "value": value or "", "placeholder": shown, "aria_label": shown}
-    return tag("input", **field, **ends)
+    range_ = {"min": steps[0], "max": steps[-1], "step": f"{float(steps[1]) - float(steps[0]):.9g}"}
+    words = dict.fromkeys(("placeholder", "aria_label"), f"{steps[0]} to {steps[-1]}")
+    return tag("input", type="number", name_=name, value=value or "", **words, **range_)
 
 
 def verdict_form(shown: Shown, visit: Visit, *children: Child, **attributes: str) -> Markup:
     """Return a form for verdicts on a row, which sends back how it was shown."""
-    carried = {
-        "id": shown.id,
-        "lease": shown.lease,
-        "version": str(shown.version),
-        "shown_by": shown.queue,
-        "queue": visit.queue,
-    }
+    carried = {"id": shown.id, "lease": shown.lease, "version": str(shown.version)}
+    carried |= {"shown_by": shown.queue, "queue": visit.queue}
     return post_form("verdict", carried, *children, **attributes)
 
 
 def buttons_view(note: str | None) -> Iterator[Markup]:
     """Yield what is below the labels: skip, undo, and a note."""
-    yield tag(
-        "button",
-        tag("kbd", "S"),
-        "Skip",
-        name_="skip",
-        value="1",
-        id="skip",
-        aria_keyshortcuts="S",
-        formnovalidate=True,
-    )
-    yield undo_button()
+    yield SKIP
+    yield UNDO
     field = tag("textarea", note, name_="note", id="note", rows="1", maxlength="2000", **NOTE)
     yield tag("label", tag("kbd", "N"), field, class_="note-field")
 
@@ -184,17 +170,21 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
     """Return what others said, as far as this person may know it before judging."""
     if shown.reviewed is None:
         return None
-    lines = []
-    for verdict in (verdict for name, verdict in shown.reviewed.by_reviewer.items() if name != reviewer):
-        note = tag("q", verdict.note, dir="auto") if verdict.note else None
-        lines.append(
-            tag("li", user_text(verdict.reviewer), ": ", tag("b", user_text(verdict.label or "skipped")), note)
-        )
+    others = {name: verdict for name, verdict in shown.reviewed.by_reviewer.items() if name != reviewer}
+    lines = [
+        said_view(name, verdict.label or "skipped", tag("q", verdict.note, dir="auto") if verdict.note else None)
+        for name, verdict in others.items()
+    ]
     if not lines:
         return None
     differ = shown.reviewed.in_conflict
     title = tag("h2", "Reviewers differ" if differ else "Other reviewers")
     return tag("div", title, tag("ul", *lines), class_="others conflict" if differ else "others")
+
+
+def said_view(name: str, label: str, note: Markup | None = None) -> Markup:
+    """Return a line with what somebody said."""
+    return tag("li", user_text(name), ": ", tag("b", user_text(label)), note)
 
 
 def _answers(shown: Shown, label: str | None) -> Markup:

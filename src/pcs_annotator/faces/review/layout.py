@@ -1,29 +1,18 @@
-"""The frame of every page: navigation, status line, progress, and the dialogs for keys and for going to a row."""
+"""The frame of every page, `page.html`, and what is filled in: navigation, progress, and the keys of labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import chain, repeat
+from string import Template
 from urllib.parse import urlencode
 
 from markdown_it import MarkdownIt
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.showing.markup import Child, Markup, sentence, tag, user_text
+from pcs_annotator.showing.markup import Child, Markup, escaped, joined, sentence, tag, user_text
 
-COMMANDS = (
-    ("Enter", "give the proposed label"),
-    ("S", "skip this row"),
-    ("U", "undo your last verdict, and the one before, …"),
-    ("Ctrl Z", "undo, too"),
-    ("Shift ←", "back to the row before"),
-    ("Shift →", "forward again"),
-    ("V", "show or hide what every model answered"),
-    ("N", "write a note; Enter returns to the row"),
-    ("G", "go to a row by its ID"),
-    ("?", "show all keys"),
-    ("Esc", "close this, or leave a field"),
-)
-"""Keys and what they do, for people."""
+OF_LABELS = (("Enter", "give the proposed label"),)
 OF_VARIABLES = (
     ("Tab", "next variable; Shift Tab: the one before"),
     ("1 – 9", "a label of this variable, then letters"),
@@ -31,9 +20,10 @@ OF_VARIABLES = (
     ("-", "can’t tell"),
     ("Enter", "save all variables"),
 )
-"""Keys on a page with several variables, instead of the first one above."""
+"""Keys and what they do, for people, on a page with one variable and with several; the frame has the others."""
 TAKEN = "sugnv?"
 FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in TAKEN)
+FRAME = Template((files(__package__) / "assets" / "page.html").read_text(encoding="utf-8"))
 PLACES = (("/", "Review"), ("/people", "People"))
 
 
@@ -41,11 +31,6 @@ def keys_of(labels: Sequence[str], chosen: str = "") -> dict[str, str]:
     """Return label → key: those given, in the order of the labels, else 1 to 9 and letters; empty beyond them.
 
     A label keeps its key however probable it is, so that fingers can learn it.
-
-    >>> keys_of(["yes", "no"])
-    {'yes': '1', 'no': '2'}
-    >>> keys_of(["yes", "no"], "YX")
-    {'yes': 'y', 'no': 'x'}
     """
     if not chosen:
         return dict(zip(labels, chain(FOR_LABELS, repeat("")), strict=False))
@@ -62,106 +47,65 @@ def keys_of(labels: Sequence[str], chosen: str = "") -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageFrame:
-    """What is around the content of a page."""
+class Screen:
+    """A page before it is sent."""
 
-    name: str  # the name of the run
-    reviewer: str  # who is reviewing; empty if not known yet
-    keys: Mapping[str, str]  # label → key
-    progress: Markup  # how the review goes
+    title: str  # its title
+    main: Markup  # its content
+    address: str  # where it can be had again
+    place: str = "/"  # the navigation's entry for it
+    message: str = ""  # what to say about it, such as "Saved"
+    kind: str = ""  # the kind of message, for its colour
+    status: int = 200  # the HTTP status
 
 
 def link(path: str, **values: str) -> str:
-    """Return an address with its query.
-
-    >>> link("/row", id="a b")
-    '/row?id=a+b'
-    """
+    """Return an address with its query."""
     return f"{path}?{urlencode(values, errors='replace')}" if values else path
 
 
-def whole_page(frame: PageFrame, title: str, main: Markup, entry: str = "", message: str = "") -> str:
-    """Return a page; `place` is the path of the navigation's entry for it."""
-    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
-    body = tag(
-        "body",
-        tag("a", "Skip to the content", href="#main", class_="skip"),
-        _top(frame, entry),
-        tag(
-            "div",
-            sentence(message, id="status", role="status"),
-            tag("div", frame.progress, id="progress", role="region", aria_label="Progress"),
-            class_="strip",
-        ),
-        tag("main", main, id="main", tabindex="-1"),
-        _keys(frame.keys),
-        _dialog("go-to", "Go to a row", tag("form", field, tag("button", "Go", class_="strong"), action="/row")),
-        post_form("undo", {}, id="undo"),
-        data_labels="|".join(frame.keys),
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{title} · {frame.name}"),
-        tag("link", rel="icon", href="/assets/icon.svg"),
-        tag("link", rel="stylesheet", href="/assets/review.css"),
-        tag("script", src="/assets/review.js", defer=True),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+def whole_page(screen: Screen, name: str, reviewer: str, keys: Mapping[str, str], progress: Markup) -> str:
+    """Return a page of the run with this name, for a reviewer, whose name is empty if it is not known yet."""
+    texts = {"title": screen.title, "name": name, "message": screen.message, "labels": "|".join(keys)}
+    parts = {
+        "top": _top(name, reviewer, screen.place),
+        "progress": progress,
+        "main": screen.main,
+        "commands": joined(*(_command(*command) for command in (OF_LABELS if keys else OF_VARIABLES))),
+        "label_keys": _label_keys(keys) if keys else "",
+    }
+    return FRAME.substitute({part: escaped(text) for part, text in texts.items()}, **parts)
 
 
-def _top(frame: PageFrame, entry: str) -> Markup:
-    if not frame.reviewer:
-        return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
+def _top(name: str, reviewer: str, entry: str) -> Markup:
+    run = tag("span", user_text(name), class_="name")
+    if not reviewer:
+        return tag("header", run, class_="top")
     places = [tag("a", title, href=path, aria_current="page" if path == entry else None) for path, title in PLACES]
     return tag(
         "header",
-        tag("span", user_text(frame.name), class_="name"),
+        run,
         tag("nav", *places, aria_label="Pages"),
         tag("button", tag("kbd", "G"), "Go to", type="button", data_opens="go-to", class_="plain needs-script"),
         tag("button", tag("kbd", "?"), "Keys", type="button", data_opens="keys", class_="plain needs-script"),
-        tag("a", user_text(frame.reviewer), href="/reviewer", title="Change the name", class_="who"),
+        tag("a", user_text(reviewer), href="/reviewer", title="Change the name", class_="who"),
         class_="top",
     )
 
 
-def _keys(keys: Mapping[str, str]) -> Markup:
-    """Return the dialog that lists all keys; those of labels can be changed there."""
-    commands = [
-        tag("div", tag("dt", *(tag("kbd", part) for part in name.split(" "))), tag("dd", what))
-        for name, what in (COMMANDS if keys else (*OF_VARIABLES, *COMMANDS[1:]))
-    ]
-    labels = [
-        tag(
-            "label",
-            tag("input", maxlength="1", autocomplete="off", data_label=label, data_usual=key, class_="cap"),
-            user_text(label),
-        )
+def _command(keys: str, what: str) -> Markup:
+    return tag("div", tag("dt", *(tag("kbd", key) for key in keys.split(" "))), tag("dd", what))
+
+
+def _label_keys(keys: Mapping[str, str]) -> Markup:
+    """Return the keys of labels, which can be changed."""
+    fields = {
+        label: tag("input", maxlength="1", autocomplete="off", data_label=label, data_usual=key, class_="cap")
         for label, key in keys.items()
-    ]
-    single = tag(
-        "label",
-        tag("input", type="checkbox", id="single-keys", checked=True),
-        "Single keys work (letters, digits, Enter)",
-    )
-    return _dialog(
-        "keys",
-        "Keys",
-        tag("dl", *commands, class_="commands"),
-        tag("h3", "Labels") if keys else None,
-        sentence("Type another key to change one; it is kept in this browser.", kind="note") if keys else None,
-        tag("div", *labels, class_="label-keys"),
-        sentence(id="keys-problem", role="alert"),
-        single,
-    )
-
-
-def _dialog(name: str, title: str, *children: Child) -> Markup:
-    close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
-    head = tag("header", tag("h2", title, id=f"{name}-title"), close)
-    return tag("dialog", head, *children, id=name, aria_labelledby=f"{name}-title")
+    }
+    note = sentence("Type another key to change one; it is kept in this browser.", kind="note")
+    labels = [tag("label", field, user_text(label)) for label, field in fields.items()]
+    return joined(tag("h3", "Labels"), note, tag("div", *labels, class_="label-keys"))
 
 
 def chip(*children: Child, kind: str = "", **attributes: str | None) -> Markup:
@@ -175,23 +119,15 @@ def post_form(act: str, values: Mapping[str, str], *children: Child, **attribute
     return tag("form", *hidden, *children, method="post", action=f"/{act}", data_act=act, **attributes)
 
 
-def undo_button() -> Markup:
-    """Return the button that takes back the last verdict; its form is in the frame."""
-    return tag("button", tag("kbd", "U"), "Undo", form="undo", aria_keyshortcuts="U Control+Z")
-
-
 def name_form(name: str) -> Markup:
     """Return the question for the reviewer's name."""
-    field = tag(
-        "label",
-        "Your name",
-        tag("input", name_="name", value=name, required=True, maxlength="60", autocomplete="name", autofocus=True),
-    )
+    field = tag("input", name_="name", value=name, required=True, maxlength="60", autocomplete="name", autofocus=True)
+    start = tag("button", "Start reviewing", class_="strong")
     return tag(
         "div",
         tag("h1", "Who is reviewing?"),
         sentence("Your verdicts are stored with this name in the run folder; nothing leaves this machine."),
-        tag("form", field, tag("button", "Start reviewing", class_="strong"), method="post", action="/reviewer"),
+        tag("form", tag("label", "Your name", field), start, method="post", action="/reviewer"),
         class_="card asks",
     )
 

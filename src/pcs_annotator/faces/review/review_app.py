@@ -5,7 +5,6 @@ Handlers call the review directly, in the one thread of the server: it is quick,
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -18,20 +17,11 @@ from starlette.routing import Route
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.events import Verdict
+from pcs_annotator.faces.review import forms
 from pcs_annotator.faces.review.codebook import form_view, save_form
-from pcs_annotator.faces.review.forms import (
-    QUEUE,
-    QUEUES,
-    REVIEWER,
-    Visit,
-    form_of,
-    name_of,
-    one_of,
-    verdict_of,
-    visit_of,
-)
+from pcs_annotator.faces.review.forms import QUEUE, QUEUES, REVIEWER, Visit, one_of, visit_of
 from pcs_annotator.faces.review.item import beside_view, item_view
-from pcs_annotator.faces.review.layout import PageFrame, guidelines_view, link, name_form, whole_page
+from pcs_annotator.faces.review.layout import Screen, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.standing import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.reviewing.jointly import CodebookReview
@@ -47,19 +37,6 @@ FIRST_ROW = "This is the first row that you saw."
 NOTHING_TO_UNDO = "There is nothing of yours to undo."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
-    """A page before it is sent."""
-
-    title: str  # its title
-    main: Markup  # its content
-    address: str  # where it can be had again
-    place: str = "/"  # the navigation's entry for it
-    message: str = ""  # what to say about it, such as "Saved"
-    kind: str = ""  # the kind of message, for its colour
-    status: int = 200  # the HTTP status
-
-
 class Pages:
     """All pages of one review; `keys` are those of labels, none for a codebook."""
 
@@ -69,11 +46,16 @@ class Pages:
 
     def app(self) -> Starlette:
         """Return the app; put a guard in front of it."""
-        pages = {"/": self._start, "/row": self._row, "/step": self._step, "/people": self._people}
+        pages = {
+            "/": lambda visit, _: self._next(visit),
+            "/row": self._row,
+            "/step": self._step,
+            "/people": self._people,
+        }
         actions = {"/verdict": self._verdict, "/undo": self._undo}
         routes = [
-            *(Route(path, self._page(make)) for path, make in pages.items()),
-            *(Route(path, self._page(make), methods=["POST"]) for path, make in actions.items()),
+            *(Route(path, self._page(screen_of)) for path, screen_of in pages.items()),
+            *(Route(path, self._page(screen_of), methods=["POST"]) for path, screen_of in actions.items()),
             Route("/progress", self._progress),
             Route("/reviewer", self._who),
             Route("/reviewer", self._named, methods=["POST"]),
@@ -85,19 +67,16 @@ class Pages:
 
     async def _who(self, request: Request) -> Response:
         visit = visit_of(request, {}, self._usual_reviewer)
-        frame = PageFrame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
-        return _html(whole_page(frame, "Who is reviewing?", name_form(visit.reviewer)))
+        screen = Screen(title="Who is reviewing?", main=name_form(visit.reviewer), address="/reviewer")
+        return _html(whole_page(screen, self._name, "", self._keys, Markup("")))
 
     async def _named(self, request: Request) -> Response:
         response = RedirectResponse("/", 303)
-        name = quote(name_of(await form_of(request)))
+        name = quote(forms.name_of(await forms.form_of(request)))
         response.set_cookie(REVIEWER, name, max_age=A_YEAR, httponly=True, samesite="strict")
         return response
 
     # pages
-
-    def _start(self, visit: Visit, _: Fields) -> Screen:
-        return self._next(visit)
 
     def _row(self, visit: Visit, fields: Fields) -> Screen:
         shown_by = one_of(QUEUES, fields, "shown_by", "chosen")
@@ -125,7 +104,7 @@ class Pages:
     # verdicts
 
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
-        verdict = verdict_of(form, visit.reviewer)
+        verdict = forms.verdict_of(form, visit.reviewer)
         try:
             review = self._review
             message = _saved(review.submit(verdict)) if isinstance(review, Review) else save_form(review, verdict, form)
@@ -138,10 +117,10 @@ class Pages:
 
     def _undo(self, visit: Visit, form: Fields) -> Screen:
         undone = self._review.undo(visit.reviewer)
-        status = {"message": _undone(undone), "kind": "saved"} if undone else {"message": NOTHING_TO_UNDO}
         if not undone:
-            return self._next(visit, **status)
-        return self._item(self._review.show(undone[0].id, visit.reviewer, undone[0].queue), visit, **status)
+            return self._next(visit, message=NOTHING_TO_UNDO)
+        shown = self._review.show(undone[0].id, visit.reviewer, undone[0].queue)
+        return self._item(shown, visit, message=_undone(undone), kind="saved")
 
     # answers
 
@@ -171,8 +150,9 @@ class Pages:
         """Return the handler that answers somebody whose name is known, and asks for it otherwise."""
 
         async def answer(request: Request) -> Response:
-            fields = await form_of(request) if request.method == "POST" else request.query_params
-            visit = visit_of(request, {**_fields_in(fields.get("here", "")), **fields}, self._usual_reviewer)
+            fields = await forms.form_of(request) if request.method == "POST" else request.query_params
+            here = parse_qsl(urlsplit(fields.get("here", "")).query)
+            visit = visit_of(request, {**dict(here), **fields}, self._usual_reviewer)
             if not visit.reviewer:
                 return RedirectResponse("/reviewer", 303)
             response = self._sent(request, visit, make(visit, fields))
@@ -192,8 +172,7 @@ class Pages:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
             about = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
             return JSONResponse(parts | about, answer.status)
-        frame = PageFrame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
-        return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
+        return _html(whole_page(answer, self._name, visit.reviewer, self._keys, strip), answer.status)
 
     async def _problem(self, request: Request, error: Exception) -> Response:
         status = STATUS.get(type(error), 400)
@@ -221,10 +200,6 @@ def _sending(kind: str, content: bytes) -> Callable[[Request], Awaitable[Respons
         return Response(content, media_type=kind)
 
     return send
-
-
-def _fields_in(address: str) -> dict[str, str]:
-    return dict(parse_qsl(urlsplit(address).query))
 
 
 def _for_script(request: Request) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.events import Queue
 from pcs_annotator.faces.review.forms import QUEUES, TO_CHOOSE
-from pcs_annotator.faces.review.item import readable
+from pcs_annotator.faces.review.item import readable, said_view
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import FitNews, ListedRow, Progress, ReviewerAgreement
@@ -48,7 +48,7 @@ def _pace(progress: Progress) -> Markup | None:
 
 def _news(fit: FitNews) -> Markup:
     """Return whether there is a promise, as a button that opens the whole story."""
-    stamp = html(b.stamp(fit.standing))
+    stamp = html(b.STAMPS[fit.standing])
     more = [sentence(f"{capital(fit.promise)}.") if fit.promise else None]
     if fit.rows_to_go and not fit.changed:
         more.append(sentence("About ", tag("b", _span(fit.rows_to_go)), " more random rows to go."))
@@ -141,14 +141,11 @@ def people_view(progress: Progress, reviews: Mapping[str, Review], reviewer: str
 
 def _agreement_of(reviews: Mapping[str, Review]) -> Markup:
     """Return how well people agree about every variable of a codebook."""
-    agreements = {
-        name: (agreement.agreement(), int(agreement.state.conflict.sum())) for name, agreement in reviews.items()
-    }
     columns = [b.Column("variable"), *b.numbers("rows with two verdicts", "α", "conflicts")]
-    rows: list[b.Row] = [
-        [b.name(name), agreement.rows, agreement.alpha, conflicts]
-        for name, (agreement, conflicts) in agreements.items()
-    ]
+    rows: list[b.Row] = []
+    for name, review in reviews.items():
+        agreement = review.agreement()
+        rows.append([b.name(name), agreement.rows, agreement.alpha, int(review.state.conflict.sum())])
     return section("agreement", "Agreement", html(b.Table(columns=columns, rows=rows)))
 
 
@@ -177,10 +174,9 @@ def _reviewers(progress: Progress) -> Markup:
     most = sorted(progress.reviewers.items(), key=lambda pair: -pair[1])
     table = b.Table(columns=[b.Column("reviewer"), *b.numbers("rows")], rows=[[b.name(who), n] for who, n in most])
     listed = html(table) if most else sentence("Nobody has reviewed a row yet.")
-    total = (
-        f"{counted(progress.reviewed, 'row')} of {count(progress.rows)} reviewed; the others have the models' label."
-    )
-    return section("reviewers", "Reviewers", listed, sentence(total, kind="note"))
+    reviewed = f"{counted(progress.reviewed, 'row')} of {count(progress.rows)} reviewed"
+    total = sentence(f"{reviewed}; the others have the models' label.", kind="note")
+    return section("reviewers", "Reviewers", listed, total)
 
 
 def _conflicts(rows: Sequence[ListedRow]) -> Markup:
@@ -197,10 +193,8 @@ def _conflicts(rows: Sequence[ListedRow]) -> Markup:
 
 
 def _conflict(row: ListedRow) -> Markup:
-    verdicts = [
-        tag("li", user_text(name), ": ", tag("b", user_text(verdict.label or "skipped")))
-        for name, verdict in (row.reviewed.by_reviewer.items() if row.reviewed else ())
-    ]
+    people = row.reviewed.by_reviewer.items() if row.reviewed else ()
+    verdicts = [said_view(name, verdict.label or "skipped") for name, verdict in people]
     return tag(
         "li",
         tag("a", "Row ", user_text(row.id), href=link("/row", id=row.id, shown_by="conflicts")),

@@ -43,17 +43,21 @@ def tools_of(app: App, service: Service) -> FastMCP:
     @server.tool()
     async def status() -> dict[str, Any]:
         """Say whether texts get labels now, which labels there are, what was spent, and how many wait for people."""
-        spent = {"kept_for_people": service.waiting, "figures": app.watch.figures()}
-        return {**app.state(), "labels": service.names, **spent}
+        return {
+            **app.state(),
+            "labels": service.names,
+            "kept_for_people": service.waiting,
+            "figures": app.watch.figures(),
+        }
 
     @server.tool()
     async def review_queue(rows: Annotated[int, Field(ge=1, le=50)] = 10) -> dict[str, Any]:
         """List rows that a person should look at, least certain first, with the proposed labels."""
-        folder = service.folder.path
-        review, waiting = await asyncio.to_thread(Review.for_people, folder)
-        listed = [review.listed(row)._asdict() for row in waiting[:rows].tolist()]
-        shown = [{name: row[name] for name in ("id", "text", "label", "confidence")} for row in listed]
-        return {"total": len(waiting), "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
+        review, waiting = await asyncio.to_thread(Review.for_people, service.folder.path)
+        listed = [review.listed(row) for row in waiting[:rows].tolist()]
+        shown = [{"id": row.id, "text": row.text, "label": row.label, "confidence": row.confidence} for row in listed]
+        command = f"a person runs: pcs review {quote(str(service.folder.path))}"
+        return {"total": len(waiting), "rows": shown, "next": command}
 
     return server
 

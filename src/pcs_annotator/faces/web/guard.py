@@ -7,7 +7,6 @@ import re
 import secrets
 import time
 import traceback
-from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -200,7 +199,8 @@ class Guard:
     def _may_enter(self, scope: Scope, headers: Headers) -> bool:
         if not self._token or scope["path"] in self._rules.open_paths:
             return True
-        return self._is_token(_told(headers.get("authorization", ""))) or self._has_cookie(headers)
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        return (scheme.lower() == "bearer" and self._is_token(credentials.strip())) or self._has_cookie(headers)
 
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self._token)
@@ -233,15 +233,6 @@ def host_name(header: str) -> str:
     name, _, port = header.rpartition(":")
     bare = name if name and port.isdigit() else header
     return bare.strip("[]").rstrip(".").lower()
-
-
-def _told(authorization: str) -> str:
-    """Return the token in an Authorization header; with Basic, as Label Studio sends it, the password."""
-    scheme, _, credentials = authorization.partition(" ")
-    if scheme.lower() == "basic":
-        with suppress(ValueError):
-            return b64decode(credentials, validate=True).decode().partition(":")[2]
-    return credentials.strip() if scheme.lower() == "bearer" else ""
 
 
 def _too_large(most: int) -> str:

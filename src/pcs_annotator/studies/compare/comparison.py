@@ -1,6 +1,6 @@
 """Two sides compared: where their labels differ, who is right more often, and what each costs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -10,26 +10,21 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.arrays import CODE, Codes, Integers
-from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
-from pcs_annotator.judging.evaluate.harness import Contender, PairFigures, compare_pair
+from pcs_annotator.judging.evaluate.harness import PairFigures, compare_pair
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
-from pcs_annotator.judging.fit_model import read_texts
-from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.metrics.coefficients import Agreement, cohens_kappa
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing.report.sections.summary import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
-from pcs_annotator.studies.compare.sides import Matched, Side
+from pcs_annotator.studies.compare.sides import Matched, Side, SideCost
 
 SURE = 0.8
-PER_ROWS = 1_000
-NOT_COMPARED = ("ask · ledger",)
+NOT_COMPARED = "ask · ledger"  # a setting
 
 
 class DifferingRow(NamedTuple):
@@ -47,11 +42,11 @@ class DifferingRow(NamedTuple):
     @property
     def marks(self) -> tuple[str, ...]:
         """The filters that it matches."""
-        found = ["sure"] if self.certainty >= SURE else []
-        if self.gold is not None:
-            right = [one.leaf == self.gold for one in self.outcomes]
-            found.append("a-right" if right[0] else "b-right" if right[1] else "none-right")
-        return tuple(found)
+        sure = ("sure",) if self.certainty >= SURE else ()
+        if self.gold is None:
+            return sure
+        right = [outcome.leaf == self.gold for outcome in self.outcomes]
+        return (*sure, "a-right" if right[0] else "b-right" if right[1] else "none-right")
 
 
 class SettingDifference(NamedTuple):
@@ -60,30 +55,6 @@ class SettingDifference(NamedTuple):
     name: str
     first: str
     second: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideCost:
-    """What one side costs per 1,000 rows if every question is paid for, whoever has paid for it."""
-
-    bills: tuple[Bill, ...]  # per model and purpose; models of which no call is recorded are not among them
-    complete: bool  # whether all models are among them
-
-    @property
-    def calls(self) -> int:
-        """All calls."""
-        return sum(bill.calls for bill in self.bills)
-
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """All tokens, in and out."""
-        return sum(bill.input_tokens for bill in self.bills), sum(bill.output_tokens for bill in self.bills)
-
-    @property
-    def usd(self) -> float | None:
-        """Dollars; None when a price is unknown."""
-        prices = [bill.usd for bill in self.bills]
-        return None if None in prices or not self.complete else sum(price or 0.0 for price in prices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -149,33 +120,57 @@ class Comparison(Frame):
         rows = self.matched.first if side is self.a else self.matched.second
         return sum(side.result.outcomes[row].decision == "accept" for row in rows)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        said = ("label", "confidence", "decision")
+        examples = [
+            {
+                "id": row.outcomes[0].id,
+                **{
+                    side: {name: getattr(out, name) for name in said}
+                    for side, out in zip("ab", row.outcomes, strict=True)
+                },
+                "gold": row.gold,
+            }
+            for row in self.examples
+        ]
+        return {
+            "a": self.a.name,
+            "b": self.b.name,
+            "rows": self.rows,
+            "only_a": list(self.matched.only_first),
+            "only_b": list(self.matched.only_second),
+            "labels": [*self.labels, None],
+            "table": self.table.tolist(),
+            "differing": self.differing,
+            "kappa": self.kappa.value,
+            "gold_rows": self.gold_rows,
+            "contradictory_gold": list(self.contradictory),
+            "figures": self.figures and self.figures.to_dict(),
+            "no_figures": self.no_figures,
+            "accepted": [self.accepted(side) for side in self.sides],
+            "cost_per_1000_rows": [cost.to_dict() for cost in self.costs],
+            "settings": [setting._asdict() for setting in self.settings],
+            "examples": examples,
+            "notes": list(self.notes),
+        }
+
 
 def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     """Compare two runs, or parts of runs, on the rows that they have in common."""
     matched = Matched.of(a, b)
-    (votes, ours), (others, theirs) = (_votes_and_gold(*one) for one in ((a, matched.first), (b, matched.second)))
-    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
-    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(CODE)
-    ids, labels = votes.ids, votes.labels
-    contradictory = [ids[place] for place in np.flatnonzero(wrong).tolist()]
-    codes = [_codes(side, rows, labels) for side, rows in ((a, matched.first), (b, matched.second))]
+    (votes, ours), (others, theirs) = a.on(matched.first), b.on(matched.second)
+    labels, codes = votes.labels, []
+    for side, rows in ((a, matched.first), (b, matched.second)):
+        code_of: dict[str | None, int] = {None: UNLABELLED, **{label: code for code, label in enumerate(labels)}}
+        codes.append(np.array([code_of[side.result.outcomes[row].leaf] for row in rows], dtype=CODE))
     table = np.zeros((len(labels) + 1, len(labels) + 1), dtype=np.intp)
     np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
-    texts = {item.id: item.text for item in a.result.dataset.items}
-    once = counted_once(votes, gold, [texts[name] for name in ids])
-    asked = np.logical_and(*((one.codes != NOT_ASKED).any(axis=(1, 2, 3)) for one in (votes, others)))
-    known = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
-    more = [f"{flag.detail}." for flag in about_copies(once, votes)]
-    if count := int(((gold != UNLABELLED) & ~asked).sum()):
-        more.append(f"{counted(count, 'gold row')} that only one of the two was asked about count for neither.")
-    sides = [_contender(*one, known, splitting.seed) for one in ((a, votes), (b, others))]
-    figures, why = _figures(sides, np.where(asked, known, UNLABELLED).astype(CODE), splitting)
-    more += [
-        f"{side.name} also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
-        for side, one in zip((a, b), sides, strict=True)
-        if side.result.model.text is not None and one.votes.read is None and figures is not None
-    ]
-    truth_of = {name: None if code < 0 else labels[code] for name, code in zip(ids, gold.tolist(), strict=True)}
+    wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
+    gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(CODE)
+    contradictory = [votes.ids[place] for place in np.flatnonzero(wrong).tolist()]
+    figures, why, about = _figures((a, votes), (b, others), gold, splitting)
+    truth = {name: None if code < 0 else labels[code] for name, code in zip(votes.ids, gold.tolist(), strict=True)}
     return Comparison(
         a=a,
         b=b,
@@ -183,92 +178,63 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
         labels=labels,
         table=table,
         kappa=cohens_kappa(codes[0], codes[1]),
-        examples=_examples(a, b, matched, [truth_of[a.ids[row]] for row in matched.first]),
+        examples=_examples(a, b, matched, truth),
         gold_rows=int((gold != UNLABELLED).sum()),
         contradictory=contradictory,
         figures=figures,
         no_figures=why,
-        costs=(cost_of(a.run, votes), cost_of(b.run, others)),
+        costs=(a.cost(votes), b.cost(others)),
         settings=_settings(a.result, b.result),
-        notes=[*_notes(a, b, matched, contradictory), *more],
+        notes=[*_notes(a, b, matched, contradictory), *about],
     )
 
 
-def cost_of(run: RunResult, votes: Votes) -> SideCost:
-    """Return what votes cost per 1,000 rows; they are those of a run, or of a part of it, on some of its rows."""
-    recorded = {(bill.model, bill.purpose): bill for bill in run.used or run.bills if bill.calls}
-    asked = (votes.codes != NOT_ASKED).sum(axis=(0, 2, 3)) / max(len(votes), 1)
-    labels = [
-        (recorded.get((name, "label")), float(calls)) for name, calls in zip(votes.annotators, asked, strict=True)
-    ]
-    rewrites = list(_rewrites(run, votes, recorded.values()))
-    bills = tuple(_per_rows(bill, calls) for bill, calls in [*labels, *rewrites] if bill is not None and calls)
-    return SideCost(bills=bills, complete=all(bill is not None for bill, calls in labels if calls))
-
-
-def _per_rows(bill: Bill, calls: float) -> Bill:
-    """Return a bill for 1,000 rows with so many calls each."""
-    part = PER_ROWS * calls / bill.calls
-    return bill.scaled(lambda number: round(part * number), lambda usd: part * usd)
-
-
-def _rewrites(run: RunResult, votes: Votes, bills: Iterable[Bill]) -> Iterator[tuple[Bill, float]]:
-    """Yield what a model was paid for rewriting, and its calls per row; a part needs its share of the relations."""
-    of_the_question = {ORIGINAL, *(one.relation for one in run.rewrites if one.status == "original")}
-    rewritten = [name for name in run.votes.relations if name not in of_the_question]
-    share = len({*rewritten} & {*votes.relations}) / max(len(rewritten), 1)
-    for bill in bills:
-        if bill.purpose == "rewrite":
-            yield bill, share * bill.calls / max(run.counts.rows, 1)
-
-
-def _votes_and_gold(side: Side, rows: Sequence[int]) -> tuple[Votes, Codes]:
-    """Return the votes on some rows of a side, and their gold, in an order that does not depend on its table."""
-    result = side.result
-    gold = gold_codes(result.votes, result.dataset.gold or [None] * len(result.votes))
-    return in_canonical_order(result.votes.take(np.array(rows, dtype=np.intp)), gold[rows])
-
-
-def _codes(side: Side, rows: Sequence[int], labels: Sequence[str]) -> Codes:
-    """Return the label of every compared row as a position; `UNLABELLED` if it has none."""
-    codes: dict[str | None, int] = {None: UNLABELLED, **{label: code for code, label in enumerate(labels)}}
-    return np.array([codes[side.result.outcomes[row].leaf] for row in rows], dtype=CODE)
-
-
-def _contender(side: Side, votes: Votes, gold: Codes, seed: int) -> Contender:
-    """Return the votes of a side as its model sees them: with what the texts say, if it reads them."""
-    learn, model = side.result.config.learn, side.result.model
-    if model.text is not None:
-        votes = read_texts(votes, gold, seed)[0]
-    shape = model.shape.mixing(votes, gold)
-    return Contender(shape.placed(votes), learn.optimiser, learn.calibration, shape)
-
-
-def _figures(contenders: Sequence[Contender], gold: Codes, splitting: Splitting) -> tuple[PairFigures | None, str]:
-    if (gold == UNLABELLED).all():
-        return None, "no compared row has a gold label"
+def _figures(
+    a: tuple[Side, Votes], b: tuple[Side, Votes], gold: Codes, splitting: Splitting
+) -> tuple[PairFigures | None, str, list[str]]:
+    """Return held-out figures of both, or why there are none, and what readers need to know."""
+    votes = a[1]
+    texts = {item.id: item.text for item in a[0].result.dataset.items}
+    once = counted_once(votes, gold, [texts[name] for name in votes.ids])
+    known = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
+    asked = np.logical_and(*((part.codes != NOT_ASKED).any(axis=(1, 2, 3)) for _, part in (a, b)))
+    about = [f"{flag.detail}." for flag in about_copies(once, votes)]
+    if count := int(((gold != UNLABELLED) & ~asked).sum()):
+        about.append(f"{counted(count, 'gold row')} that only one of the two was asked about count for neither.")
+    contenders = [side.contender(part, known, splitting.seed) for side, part in (a, b)]
+    usable = np.where(asked, known, UNLABELLED).astype(CODE)
+    if (usable == UNLABELLED).all():
+        return None, "no compared row has a gold label", about
     try:
-        return compare_pair(contenders, gold, EvaluationOptions(**asdict(splitting))), ""
+        figures = compare_pair(contenders, usable, EvaluationOptions(**asdict(splitting)))
     except UndefinedMetric as error:
-        return None, str(error)
+        return None, str(error), about
+    about += [
+        f"{side.name} also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
+        for (side, _), contender in zip((a, b), contenders, strict=True)
+        if side.result.model.text is not None and contender.votes.read is None
+    ]
+    return figures, "", about
 
 
-def _examples(a: Side, b: Side, matched: Matched, gold: Sequence[str | None]) -> list[DifferingRow]:
-    rows = zip(matched.first, matched.second, gold, strict=True)
-    found = [DifferingRow((i, j), (a.result.outcomes[i], b.result.outcomes[j]), truth) for i, j, truth in rows]
-    differing = [one for one in found if len({each.leaf for each in one.outcomes} - {None}) > 1]
-    return sorted(differing, key=lambda one: -one.certainty)
+def _examples(a: Side, b: Side, matched: Matched, truth: dict[str, str | None]) -> list[DifferingRow]:
+    ours, theirs = a.result.outcomes, b.result.outcomes
+    pairs = zip(matched.first, matched.second, strict=True)
+    rows = [DifferingRow((row, place), (ours[row], theirs[place]), truth[a.ids[row]]) for row, place in pairs]
+    differing = [row for row in rows if len({outcome.leaf for outcome in row.outcomes} - {None}) > 1]
+    return sorted(differing, key=lambda row: -row.certainty)
 
 
 def _settings(ours: RunResult, theirs: RunResult) -> list[SettingDifference]:
     """Return the settings that differ; names of relations and models among them."""
-    flat = [
-        {name.replace("_", " "): setting_text(value) for name, value in flat_settings(config_to_dict(one.config))}
-        for one in (ours, theirs)
-    ]
-    names = dict.fromkeys([*flat[0], *flat[1]])
-    pairs = [SettingDifference(name, *(one.get(name, setting_text(None)) for one in flat)) for name in names]
-    return [one for one in pairs if one.first != one.second and one.name not in NOT_COMPARED]
+    first, second = (
+        {name.replace("_", " "): setting_text(value) for name, value in flat_settings(config_to_dict(run.config))}
+        for run in (ours, theirs)
+    )
+    none = setting_text(None)
+    names = [name for name in dict.fromkeys([*first, *second]) if name != NOT_COMPARED]
+    pairs = [SettingDifference(name, first.get(name, none), second.get(name, none)) for name in names]
+    return [pair for pair in pairs if pair.first != pair.second]
 
 
 def _notes(a: Side, b: Side, matched: Matched, contradictory: Sequence[str]) -> list[str]:
@@ -284,42 +250,3 @@ def _notes(a: Side, b: Side, matched: Matched, contradictory: Sequence[str]) -> 
         rows = f"{count:,} rows have other gold labels in the two folders and count for neither"
         notes.append(f"{rows}: {listed(map(repr, contradictory), count)}.")
     return notes
-
-
-def comparison_json(found: Comparison) -> dict[str, Any]:
-    """Return a comparison as plain values."""
-    return {
-        "a": found.a.name,
-        "b": found.b.name,
-        "rows": found.rows,
-        "only_a": list(found.matched.only_first),
-        "only_b": list(found.matched.only_second),
-        "labels": [*found.labels, None],
-        "table": found.table.tolist(),
-        "differing": found.differing,
-        "kappa": found.kappa.value,
-        "gold_rows": found.gold_rows,
-        "contradictory_gold": list(found.contradictory),
-        "figures": found.figures and found.figures.to_dict(),
-        "no_figures": found.no_figures,
-        "accepted": [found.accepted(side) for side in found.sides],
-        "cost_per_1000_rows": [
-            {
-                "calls": one.calls,
-                "tokens": list(one.tokens),
-                "usd": one.usd,
-                "models": [asdict(bill) for bill in one.bills],
-            }
-            for one in found.costs
-        ],
-        "settings": [one._asdict() for one in found.settings],
-        "examples": [
-            {"id": one.outcomes[0].id, **dict(zip("ab", map(_said, one.outcomes), strict=True)), "gold": one.gold}
-            for one in found.examples
-        ],
-        "notes": list(found.notes),
-    }
-
-
-def _said(outcome: Outcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in ("label", "confidence", "decision")}

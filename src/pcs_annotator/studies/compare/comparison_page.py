@@ -17,7 +17,7 @@ from pcs_annotator.showing.report.sections import rows as lists
 from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison
-from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, Side
+from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, PER_ROWS, Side, SideCost
 from pcs_annotator.version import __version__
 
 LEAST_DIFFERENCE = 0.02  # the smallest difference in accuracy for which the number of rows that it takes is named
@@ -95,7 +95,7 @@ def _agreement(found: comparison.Comparison) -> str:
     )
 
 
-def about_cost(ours: comparison.SideCost, theirs: comparison.SideCost) -> str:
+def about_cost(ours: SideCost, theirs: SideCost) -> str:
     """Return how many times as much B costs, or how many times as many calls it makes if a price is unknown."""
     if ours.usd and theirs.usd:
         times, same, more = theirs.usd / ours.usd, "Both cost the same", "B costs {} × as much as A"
@@ -141,9 +141,9 @@ def _header(found: comparison.Comparison) -> Markup:
             figures.append(b.KeyFigure(number(share), f"accuracy of {name}", f"{interval(ends)} held out"))
     for name, cost in zip(NAMES, found.costs, strict=True):
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
-        figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(comparison.PER_ROWS)} rows"))
+        figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
     kind = f"perceived-confidence {__version__}{_KIND}"
-    return header("A and B on the same rows", sides, b.KeyFigures(figures), overline=kind)
+    return header("A and B on the same rows", sides, b.Group(figures, kind="tiles"), overline=kind)
 
 
 def _side(name: str, side: Side) -> Markup:
@@ -262,7 +262,7 @@ def cost(found: comparison.Comparison) -> b.Section:
             rows.append([(f"{name} · ", b.name(bill.model)), *cells])
         rows.append(b.bill_total(f"{name}, total", one.bills))
     about = (
-        f"Per {count(comparison.PER_ROWS)} rows, if every question were asked and paid for: also what a ledger "
+        f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger "
         "already had, and whoever paid for it. Tokens are those of the calls of each run, on average."
     )
     return b.section("cost", "Cost", b.text(about), b.Table(columns=b.bill_columns(), rows=rows))

@@ -286,7 +286,7 @@ def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table,
     place = place_or_table(source)
     if isinstance(place, pa.Table):
         return place, place.column_names, name_in_memory(place)
-    parts, name = open_parts(place), source_name(place)
+    (parts, _), name = open_parts(place), source_name(place)
     wanted = {*question.columns, question.probability}
     schema = pa.schema([field for field in parts.schema if field.name in wanted or field.name.startswith(_PREFIX)])
     return joined(parts.batches(schema), schema, name, packed=parts.packed), parts.schema.names, name

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,24 +35,10 @@ _HOW_TO_READ = (
 )
 
 
-class AnalysisChoice(NamedTuple):
-    """What could have been chosen: models, relations, and how weights are learned."""
-
-    annotators: tuple[str, ...]
-    relations: tuple[str, ...]
-    optimiser: str
-
-    def said(self, votes: Votes) -> tuple[str, str, str]:
-        """Return models, relations and optimiser in words, short where it is all of them."""
-        models = "all models" if self.annotators == tuple(votes.annotators) else " + ".join(self.annotators)
-        views = "all relations" if self.relations == tuple(votes.relations) else " + ".join(self.relations)
-        return models, views, self.optimiser
-
-
 class Specification(NamedTuple):
     """A quantity under one choice."""
 
-    parts: tuple[str, str, str]  # models, relations and optimiser
+    parts: tuple[str, str, str]  # models, relations and optimiser in words, short where it is all of them
     corrected: Figure
     naive: Figure
 
@@ -80,6 +66,11 @@ class Robust:
         signs = sum(one != sign for one, _ in sides) / len(sides)
         return signs, sum(one != conclusion for _, one in sides) / len(sides)
 
+    @property
+    def in_order(self) -> list[Specification]:
+        """The specifications, smallest estimate first."""
+        return sorted(self.specifications, key=lambda one: one.corrected.value)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         rates = {method: dict(zip(("sign", "conclusion"), self.flips(method), strict=True)) for method in _METHODS}
@@ -87,13 +78,8 @@ class Robust:
             {"choice": one.choice, **{method: plain(getattr(one, method)) for method in _METHODS}}
             for one in self.specifications
         ]
-        return {
-            "name": self.name,
-            "reference": self.reference,
-            "flips": rates,
-            "specifications": listed,
-            "left_out": self.left_out,
-        }
+        about = {"name": self.name, "reference": self.reference, "flips": rates}
+        return {**about, "specifications": listed, "left_out": self.left_out}
 
 
 def _side(figure: Figure, reference: float) -> tuple[bool, int]:
@@ -111,9 +97,8 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     gold = gold_codes(votes, recorded.gold.labels)
     found: dict[str, list[Specification]] = {}
     left_out = 0
-    for choice in choices(votes, recorded.settings.optimiser):
-        part = votes.select(annotators=choice.annotators, relations=choice.relations)
-        how = replace(recorded.settings, optimiser=choice.optimiser)
+    for part, optimiser in choices(votes, recorded.settings.optimiser):
+        how = replace(recorded.settings, optimiser=optimiser)
         known = expected_labels(part, gold, how, recorded.texts, recorded.shape)
         try:
             assert known is not None  # the run itself could be learned from
@@ -123,9 +108,11 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         except UndefinedMetric:
             left_out += 1
             continue
+        models = "all models" if part.annotators == votes.annotators else " + ".join(part.annotators)
+        views = "all relations" if part.relations == votes.relations else " + ".join(part.relations)
         for line in answered.differences or answered.lines:  # a conclusion is about differences, if there are groups
-            one = Specification(choice.said(votes), line.corrected, line.naive)
-            found.setdefault(line.title, []).append(one)
+            made = Specification((models, views, optimiser), line.corrected, line.naive)
+            found.setdefault(line.title, []).append(made)
     tested = bool(question.formula or question.columns_of_groups)
     return [
         Robust(
@@ -139,16 +126,14 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     ]
 
 
-def choices(votes: Votes, optimiser: str) -> list[AnalysisChoice]:
-    """Return all choices, the run's own first: each model alone and all together, and likewise relations."""
-    annotators, relations = tuple(votes.annotators), tuple(votes.relations)
+def choices(votes: Votes, optimiser: str) -> Iterator[tuple[Votes, str]]:
+    """Yield all choices, the run's own first: votes of each model and of all, likewise relations; and how to learn."""
+    annotators, relations, original = tuple(votes.annotators), tuple(votes.relations), votes.original
     panels = dict.fromkeys([annotators, *((name,) for name in annotators)])
-    original = votes.original
-    others = ((original, name) for name in relations if name != original)
-    views = dict.fromkeys([relations, (original,), *others])
+    views = dict.fromkeys([relations, (original,), *((original, name) for name in relations if name != original)])
     optimisers = dict.fromkeys([optimiser, *OPTIMISERS])
-    found = (AnalysisChoice(who, which, how) for who in panels for which in views for how in optimisers)
-    return list(islice(found, MOST_CHOICES))
+    for who, which, how in islice(product(panels, views, optimisers), MOST_CHOICES):
+        yield votes.select(annotators=who, relations=which), how
 
 
 def robust_shown(found: Sequence[Robust]) -> Iterator[b.Block]:
@@ -185,7 +170,7 @@ def robust_table(found: Robust) -> ResultTable:
         columns=["choice", "corrected", "naive (biased)"],
         rows=[
             [f"{one.choice}{' (this run)' if one is found.made else ''}", one.corrected, one.naive]
-            for one in _in_order(found)
+            for one in found.in_order
         ],
         notes=robust_sentences(found),
         digits={"corrected": 3, "naive (biased)": 3},
@@ -211,12 +196,11 @@ def robust_page(found: Sequence[Robust], title: str = "", data: str = "") -> str
     """Return the page of quantities under all choices: a specification curve each."""
     sections = []
     for place, one in enumerate(found):
-        said = robust_sentences(one)
-        numbers = b.Folded("The numbers", b.results(robust_table(one)))
+        values, conclusion, *_ = robust_sentences(one)
         curve = tag("div", specification_curve(one), class_="scroll", tabindex="0", role="region", aria_label=one.name)
-        sections.append(
-            b.section(f"q{place}", one.name, b.Paragraph(said[1], "verdict"), b.text(said[0]), curve, numbers)
-        )
+        numbers = b.Folded("The numbers", b.results(robust_table(one)))
+        verdict = b.Paragraph(conclusion, "verdict")
+        sections.append(b.section(f"q{place}", one.name, verdict, b.text(values), curve, numbers))
     asked = b.name(" · ".join(part for part in (title, data) if part))
     top = header("Would another choice change the conclusion?", b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
     return document(f"robust: {title or data}", top, sections, STYLES_OF_ESTIMATES)
@@ -224,7 +208,7 @@ def robust_page(found: Sequence[Robust], title: str = "", data: str = "") -> str
 
 def specification_curve(found: Robust) -> Markup:
     """Return the estimates in order, this run marked, above what each of them is made with."""
-    listed = _in_order(found)
+    listed = found.in_order
     ends = [end for one in listed for end in _ends(one.corrected)]
     low, high = min(found.reference, *ends), max(found.reference, *ends)
     room = (high - low) or 1.0
@@ -236,22 +220,11 @@ def specification_curve(found: Robust) -> Markup:
     marks = [mark for x, one in zip(places, listed, strict=True) for mark in _estimate(x, one, found, at)]
     scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
     zero = segment((LEFT, at(found.reference)), (RIGHT, at(found.reference)), "ideal")
-    choices = [*_choices(listed, places, found)]
     options = {(place, option) for one in listed for place, option in enumerate(one.parts)}
     height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
-    values = robust_sentences(found)[0]
-    return tag(
-        "svg",
-        tag("title", f"Specification curve of {found.name}"),
-        tag("desc", values),
-        *scale,
-        zero,
-        *marks,
-        *choices,
-        class_="plot specifications",
-        viewBox=f"0 0 {RIGHT + 12:g} {height:g}",
-        role="img",
-    )
+    about = [tag("title", f"Specification curve of {found.name}"), tag("desc", robust_sentences(found)[0])]
+    parts = [*about, *scale, zero, *marks, *_choices(listed, places, found)]
+    return tag("svg", *parts, class_="plot specifications", viewBox=f"0 0 {RIGHT + 12:g} {height:g}", role="img")
 
 
 def _estimate(x: float, one: Specification, found: Robust, at: Callable[[float], float]) -> Iterator[Markup]:
@@ -278,10 +251,6 @@ def _choices(listed: Sequence[Specification], places: Sequence[float], found: Ro
                 if one.parts[aspect] == option:
                     kind = "reach c1" if one is found.made else "base"
                     yield segment((x, y - 5), (x, y + 5), kind)
-
-
-def _in_order(found: Robust) -> list[Specification]:
-    return sorted(found.specifications, key=lambda one: one.corrected.value)
 
 
 def _ends(figure: Figure) -> Interval:

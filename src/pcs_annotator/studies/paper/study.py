@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from pcs_annotator.judging.evaluate import side_by_side as figures
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, labelled_rows
 from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
-from pcs_annotator.judging.metrics.figures import Estimate
-
-T = TypeVar("T")
 
 LISTED_GAPS = 8
 NO_TEST = "no test"
@@ -44,9 +41,8 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is needed to reproduce the figures, as plain values."""
-        splitting = {name: getattr(self.how, name) for name in ("folds", "repeats", "seed", "resamples")}
         return {
-            **splitting,
+            **{name: getattr(self.how, name) for name in ("folds", "repeats", "seed", "resamples")},
             "optimiser": self.optimiser,
             "baselines": [methods.method_name(method) for method in self.baselines],
             "relations": None if self.relations is None else list(self.relations),
@@ -64,20 +60,15 @@ class ExperimentBench:
     votes: Votes  # all votes on the labelled rows
     plain: Votes  # those of annotators that gave plain labels, on the relations that PCS uses
     gold: Codes  # label code of every row
-    settings: Settings  # how to run experiments
+    settings: Settings
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, votes: Votes, gold: Codes, settings: Settings) -> "ExperimentBench":
-        """Return the labelled rows of a dataset.
-
-        Raises:
-            UndefinedMetric: There is too little gold, or there are no votes.
-        """
+        """Return the labelled rows of a dataset; too little gold, or no votes, is an `UndefinedMetric`."""
         votes, gold = labelled_rows(votes, gold, settings.how.folds)
         wanted = settings.relations
-        relations = [one for one in votes.relations if wanted is None or one in wanted]
-        plain = votes.plain().select(relations=relations)
+        plain = votes.plain().select(relations=[name for name in votes.relations if wanted is None or name in wanted])
         methods.original_of(plain)  # raises for an empty panel
         return cls(dataset=name, votes=votes, plain=plain, gold=gold, settings=settings)
 
@@ -101,19 +92,13 @@ class ExperimentBench:
         entrant = methods.ready(method, self.votes if votes is None else votes, how.rewritten)
         return Scored.of(entrant, self.gold, how, self.dataset)
 
-    def pcs(self, notes: list[str], annotators: Sequence[str], optimiser: str = "") -> Scored | None:
-        """Return the results of PCS, or of another optimiser, on all relations; if undefined, None and a note why."""
-        return attempt(notes, lambda: self.on_cells(optimiser or self.settings.optimiser, annotators))
+    def pcs(self, annotators: Sequence[str]) -> Scored:
+        """Return the results of PCS on all relations."""
+        return self.on_cells(self.settings.optimiser, annotators)
 
-    def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Scored | None:
-        """Return those of the share of labels on one relation, by default the unchanged text; None as in `pcs`."""
-        views = [relation or self.original]
-        return attempt(notes, lambda: self.on_cells("uniform", annotators, views, hard=True))
-
-    @property
-    def original(self) -> str:
-        """The relation that stands for the unchanged text."""
-        return methods.original_of(self.plain)
+    def alone(self, annotators: Sequence[str], relation: str = "") -> Scored:
+        """Return those of the share of labels on one relation, by default the unchanged text."""
+        return self.on_cells("uniform", annotators, [relation or self.plain.original], hard=True)
 
     def gaps(self) -> list[str]:
         """Return which models have no votes on which relations."""
@@ -132,7 +117,7 @@ class Replication:
 
     benches: Sequence[ExperimentBench]  # datasets that can be evaluated
     refused: Mapping[str, str]  # dataset → why it cannot be
-    settings: Settings  # how to run experiments
+    settings: Settings
 
     @classmethod
     def of(cls, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings | None = None) -> "Replication":
@@ -164,25 +149,17 @@ class Replication:
         more = [f"… and {len(gaps) - LISTED_GAPS} more gaps like these."] if len(gaps) > LISTED_GAPS else []
         return [*(f"{name}: {reason}." for name, reason in self.refused.items()), *gaps[:LISTED_GAPS], *more]
 
-    def refused_rows(self, columns: int) -> list[list[Content]]:
-        """Return a row of dashes for every dataset that cannot be evaluated."""
-        return [[name, *[None] * (columns - 1)] for name in self.refused]
-
-
-def attempt(notes: list[str], compute: Callable[[], T]) -> T | None:
-    """Return what the function returns; if undefined, None and a note with the reason."""
-    try:
-        return compute()
-    except UndefinedMetric as error:
-        if (sentence := f"{error}.") not in notes:
-            notes.append(sentence)
-        return None
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Content]], **about: Any) -> ResultTable:
+        """Return a table, with a row of dashes for every dataset that cannot be evaluated."""
+        dashes = [[name, *[None] * (len(columns) - 1)] for name in self.refused]
+        return ResultTable(columns=columns, rows=[*rows, *dashes], **about)
 
 
 class PanelRow(NamedTuple):
     """A row of a table: which panel of models it is about, and the results of every method."""
 
-    names: Sequence[str]
+    dataset: str
+    models: str
     scored: Sequence[Scored | None]
 
 
@@ -190,64 +167,78 @@ class PanelRow(NamedTuple):
 class PanelTable:
     """Panels of models by method."""
 
-    study: Replication  # the datasets
+    study: Replication
     name: str  # short name, used for files
     title: str  # what is compared
-    methods: Sequence[str]  # headings of the columns with figures
+    # heading of a column → its results for some models; `UndefinedMetric` leaves a dash, and a note why
+    methods: Mapping[str, Callable[[ExperimentBench, Sequence[str]], Scored]]
     notes: list[str]  # how the numbers were computed, and what is missing
     leading: Sequence[str] = ("Dataset", "LLM")  # headings of the columns that say which panel a row is about
-    rows: list[PanelRow] = field(default_factory=list)  # the panels
+    rows: list[PanelRow] = field(default_factory=list)
 
-    def add(self, *names: str, scored: Sequence[Scored | None]) -> None:
-        """Add a panel: its names, and the results of every method."""
-        self.rows.append(PanelRow(names, scored))
+    def add(self, bench: ExperimentBench, models: Sequence[str], suffix: str = "") -> None:
+        """Add a panel of models."""
+        scored: list[Scored | None] = []
+        for method in self.methods.values():
+            try:
+                scored.append(method(bench, models))
+            except UndefinedMetric as error:
+                scored.append(None)
+                if f"{error}." not in self.notes:
+                    self.notes.append(f"{error}.")
+        self.rows.append(PanelRow(bench.dataset, " + ".join(models) + suffix, scored))
 
     def by_method(self, method: str) -> list[Scored | None]:
         """Return the results of a method on every panel."""
-        return [row.scored[self.methods.index(method)] for row in self.rows]
+        place = [*self.methods].index(method)
+        return [row.scored[place] for row in self.rows]
 
-    def table(self, summary: Sequence[tuple[str, str]] = (), best: Sequence[str] = ()) -> ResultTable:
-        """Return the class AUROC of every method; `best` names those that compete for it, by default all."""
-        about = {"name": self.name, "title": f"{self.title} (class AUROC)", "notes": self.notes, "summary": summary}
-        return self._shown(self.methods, lambda one: one.auroc, best or self.methods, about)
+    def compared(self, ours: str, theirs: str) -> "Compared":
+        """Return two of the methods over all panels."""
+        return compared(self.by_method(ours), self.by_method(theirs))
 
-    def confidence(self, without: Sequence[str] = ()) -> ResultTable:
-        """Return the confidence AUROC of every method but some."""
-        shown = [name for name in self.methods if name not in without]
-        undefined = any(one and one.confidence is None for name in shown for one in self.by_method(name))
+    def tables(self, against: str = "", *, best: Sequence[str] = (), unsure: Sequence[str] = ()) -> list[ResultTable]:
+        """Return a table of the class AUROC and one of the confidence AUROC.
+
+        The first ends with tests of the methods `against` one of them. `best` names those that compete for its bold
+        figures, by default all; `unsure` those without a confidence of their own.
+        """
+        others = [name for name in self.methods if against and name != against]
+        others = [name for name in others if any(self.by_method(name)) or not self.rows]
+        summary = _summary({f"{name} against {_lower(against)}": self.compared(name, against) for name in others})
+        shown = [name for name in self.methods if name not in unsure]
+        undefined = any(scored and scored.confidence is None for name in shown for scored in self.by_method(name))
         notes = [
             "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated "
             f"on other folds; rows, splits and intervals as for {self.name}.",
             *([figures.NO_CONFIDENCE_AUROC] if undefined else []),
             *(note for note in self.notes[1:] if note not in (figures.HARD_AND_GRADED, ABOUT_TESTS)),
         ]
-        about = {"name": f"{self.name}-confidence", "title": f"{self.title} (confidence AUROC)", "notes": notes}
-        return self._shown(shown, lambda one: one.confidence, shown, about)
-
-    def _shown(
-        self,
-        methods: Sequence[str],
-        figure: Callable[[Scored], Estimate | None],
-        best: Sequence[str],
-        about: Mapping[str, Any],
-    ) -> ResultTable:
-        """Return a figure of some methods on every panel, the best of each row in bold."""
-        columns = [*self.leading, *methods]
-        found = zip(*map(self.by_method, methods), strict=True)
-        rows: list[list[Content]] = [
-            [*row.names, *(one and figures.cell_of(figure(one)) for one in results)]
-            for row, results in zip(self.rows, found, strict=True)
+        return [
+            self._shown([*self.methods], "auroc", best or [*self.methods], notes=self.notes, summary=summary),
+            self._shown(shown, "confidence", shown, notes=notes),
         ]
-        marked = best_in_rows(rows, [len(self.leading) + methods.index(name) for name in best])
-        return ResultTable(columns=columns, rows=[*rows, *self.study.refused_rows(len(columns))], best=marked, **about)
+
+    def _shown(self, shown: Sequence[str], figure: str, best: Sequence[str], **about: Any) -> ResultTable:
+        """Return a figure of some methods on every panel, the best of each row in bold."""
+        results = zip(*map(self.by_method, shown), strict=True)
+        rows: list[list[Content]] = [
+            [row.dataset, row.models, *(scored and figures.cell_of(getattr(scored, figure)) for scored in cells)]
+            for row, cells in zip(self.rows, results, strict=True)
+        ]
+        marked = best_in_rows(rows, [len(self.leading) + shown.index(name) for name in best])
+        kind = {"auroc": "class AUROC", "confidence": "confidence AUROC"}[figure]
+        name = self.name if figure == "auroc" else f"{self.name}-confidence"
+        columns = [*self.leading, *shown]
+        return self.study.table(columns, rows, name=name, title=f"{self.title} ({kind})", best=marked, **about)
 
     def pairs(self, ours: str, theirs: str) -> list[Pair]:
         """Return the points of a plot: one method against another on every panel."""
         both = zip(self.rows, self.by_method(ours), self.by_method(theirs), strict=True)
         return [
-            Pair(row.names[0], row.names[1], one.auroc.value, other.auroc.value)
-            for row, one, other in both
-            if one is not None and other is not None
+            Pair(row.dataset, row.models, mine.auroc.value, other.auroc.value)
+            for row, mine, other in both
+            if mine and other
         ]
 
 
@@ -264,27 +255,31 @@ def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> 
 
     The test takes pairs on the same rows together: resamples of a dataset are the same for all of its panels.
     """
-    pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
+    pairs = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine and other]
     if not pairs:
         return Compared(0)
-    values = [[one.auroc.value for one in side] for side in zip(*pairs, strict=True)]
+    values = [[scored.auroc.value for scored in side] for side in zip(*pairs, strict=True)]
     moved: dict[str, Floats] = {}
-    for one, other in pairs:
-        change = (one.measured.resampled - other.measured.resampled) / len(pairs)
-        moved[one.dataset] = moved.get(one.dataset, 0.0) + change
+    for mine, other in pairs:
+        change = (mine.measured.resampled - other.measured.resampled) / len(pairs)
+        moved[mine.dataset] = moved.get(mine.dataset, 0.0) + change
     spread = float(np.sqrt(sum(change.var() for change in moved.values())))
-    rows = sum({one.dataset: len(one.gold) for one, _ in pairs}.values())
+    rows = sum({mine.dataset: len(mine.gold) for mine, _ in pairs}.values())
     difference = float(np.mean(values[0]) - np.mean(values[1]))
     test = significance.bootstrap_test(difference, spread, rows, WIDENING)
     return Compared(len(pairs), significance.average_relative_improvement(*values), test)
 
 
-def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
+def _summary(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
     """Return a line below a table for every comparison by name: improvement and p-value."""
     lines = []
-    p_values = figures.adjusted([one.test for one in comparisons.values()])
-    for (name, one), p_value in zip(comparisons.items(), p_values, strict=True):
-        improvement = "–" if one.improvement is None else f"{100 * one.improvement:+.1f} %"
+    p_values = figures.adjusted([comparison.test for comparison in comparisons.values()])
+    for (name, comparison), p_value in zip(comparisons.items(), p_values, strict=True):
+        improvement = "–" if comparison.improvement is None else f"{100 * comparison.improvement:+.1f} %"
         test = NO_TEST if p_value is None else f"{significance.p_text(p_value)} {significance.stars(p_value)}"
         lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
     return lines
+
+
+def _lower(name: str) -> str:
+    return name if name.isupper() else name.lower()

@@ -39,7 +39,7 @@ METRICS = (
     ("ece_confidence", "ECE of confidence"),
 )
 HELD_OUT = "each judged by a fit that did not see it"
-NO_CURVES = "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds them if it can."
+NO_CURVES = "There are too few gold rows for them."
 PARTS = (FIRST_QUESTION, VOTES_ALONE)
 NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote"} | {name: f"PCS, {name}" for name in PARTS}
 RIVALS = {
@@ -87,11 +87,9 @@ def _most_confused(against_gold: AgainstGold) -> b.Group:
     wrong = against_gold.table[:-1] * (1 - np.eye(len(against_gold.labels), dtype=np.intp))
     places = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
     pairs = [divmod(index, len(against_gold.labels)) for index in places.tolist()]
-    rows: list[b.Row] = [
-        [against_gold.labels[ours], against_gold.labels[gold], int(wrong[ours, gold])] for ours, gold in pairs
-    ]
-    shown = [row for row, pair in zip(rows, pairs, strict=True) if wrong[pair]]
-    table = b.Table(columns=[b.Column("label"), b.Column("gold"), *b.numbers("rows")], rows=shown, kind="narrow")
+    labels = against_gold.labels
+    rows: list[b.Row] = [[labels[pair[0]], labels[pair[1]], int(wrong[pair])] for pair in pairs if wrong[pair]]
+    table = b.Table(columns=[b.Column("label"), b.Column("gold"), *b.numbers("rows")], rows=rows, kind="narrow")
     return b.titled("Which labels are confused most?", table)
 
 
@@ -109,11 +107,9 @@ def _confused(against_gold: AgainstGold) -> b.Group:
         if at < len(lines) or against_gold.table[at].any()
     ]
     rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, against_gold.n))])
-    shares = (
-        "Point at a cell for its shares. Columns are gold labels by number."
-        if numbered
-        else "Below each count: its share of the gold label (column) and of the given label (line)."
-    )
+    shares = "Below each count: its share of the gold label (column) and of the given label (line)."
+    if numbered:
+        shares = "Point at a cell for its shares. Columns are gold labels by number."
     table = b.Table(
         columns=[*columns, *b.numbers("all")],
         rows=rows,
@@ -228,7 +224,8 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
         b.text(b.strong(bought), kind="verdict") if bought else None,
         *(_verdict(figure) for figure in figures[1:] if figure.behind is not None and figure.method not in PARTS),
         b.note(
-            about_auroc(figures),
+            ABOUT_AUROC,
+            "" if all("auroc_confidence" in figure.figures for figure in figures) else f" {NO_CONFIDENCE_AUROC}",
             GLOSSARY,
             ABOUT_ECE,
             f" {ABOUT_P}",
@@ -238,18 +235,8 @@ def quality(learned: Learned, folds: int, unit: str = "questions") -> b.Section:
     )
 
 
-def about_auroc(figures: Sequence[MethodFigures]) -> str:
-    """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
-    has_confidence = ["auroc_confidence" in figure.figures for figure in figures]
-    older = "" if any(has_confidence) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
-    return ABOUT_AUROC if all(has_confidence) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
-
-
 def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "questions") -> str:
-    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
-
-    `unit` is what the price is counted in.
-    """
+    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured."""
     first = next((figure for figure in figures if figure.method == FIRST_QUESTION), None)
     if first is None or first.behind is None or first.accuracy_behind is None:
         return ""

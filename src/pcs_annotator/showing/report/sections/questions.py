@@ -188,7 +188,7 @@ def _levels(shares: Mapping[str, Share | None]) -> Iterator[tuple[str, Share | N
     top = min(1.0, max([*(share.weight for share in weighted.values()), *ends], default=1.0) * 1.06) or 1.0
     equal = 1 / max(len(weighted), 1)
     for name, share in sorted(weighted.items(), key=lambda pair: -pair[1].weight):
-        yield name, share, b.Level(share.weight, share.interval, max(top, equal), equal)
+        yield name, share, b.Spot(share.weight, share.interval, 0, max(top, equal), equal, "level")
     yield from ((name, None, b.Styled("cast no votes", "small")) for name in shares if name not in weighted)
 
 

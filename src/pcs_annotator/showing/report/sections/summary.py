@@ -45,14 +45,14 @@ def headline(view: View) -> Markup:
     result = view.result
     verdict, why = _verdict(result.learned.model, result.counts)
     certificate = result.learned.model.certificate
-    stamp = None if certificate is None else b.stamp(certificate_text.standing(certificate))
+    stamp = None if certificate is None else b.STAMPS[certificate_text.standing(certificate)]
     kind = (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
     question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
     return header(
         verdict,
         b.Group([stamp, b.text(why)], kind="why"),
         _next(result),
-        b.KeyFigures([*_figures(view)]),
+        b.Group([*_figures(view)], kind="tiles"),
         question,
         b.note(_sample(view)) if result.whole is not None else None,
         look_at(result.facts, SHOWN),
@@ -151,7 +151,7 @@ def _stamped(model: Model, counts: Counts) -> b.Group:
         return b.Group([stamp, b.Paragraph(what, "promise"), more], kind="cert")
     certificate = None if model.by_agreement else model.certificate
     promise_text = without_gold(counts) if certificate is None else promised(certificate)
-    stamp = b.stamp("none" if certificate is None else certificate_text.standing(certificate))
+    stamp = b.STAMPS["none" if certificate is None else certificate_text.standing(certificate)]
     what, _, why = promise_text.headline.removeprefix("promise: ").partition(": ")
     details = b.Bullets(
         [f"{capital(detail)}." for detail in ((why, *promise_text.details) if why else promise_text.details)]
