@@ -30,7 +30,7 @@ from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.judging.metrics.figures import accuracy, auroc
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.models.local.download import pull
 from pcs_annotator.models.local.embedded import (
     NumpyEngine,
@@ -43,6 +43,7 @@ from pcs_annotator.models.local.embedded import (
 from pcs_annotator.models.local.in_process import EmbeddedModel
 from pcs_annotator.models.local.label_tree import LabelTree
 from pcs_annotator.models.local.runner import Style
+from tests.judging.metrics.alone import accuracy
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"

@@ -198,7 +198,7 @@ class LoadedRun(Frame):
 
     def _groups(self, rows: pa.Table, texts: Sequence[_Text]) -> list[str] | None:
         """Return the group of every row, if the promise is made for groups."""
-        by = (self._fitted().get("certificate") or {}).get("by", "")
+        by = (self._fitted()["certificate"] or {"promise": {"by": ""}})["promise"]["by"]
         return groups_of(by, rows, [text for text, _ in texts])
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:

@@ -21,13 +21,7 @@ from pcs_annotator.judging.evaluate.harness import Evaluation, evaluate, scored_
 from pcs_annotator.judging.evaluate.methods import Method, methods_named
 from pcs_annotator.judging.evaluate.number_figures import compare_numbers, numbers_table
 from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluate.scored import (
-    FIGURES,
-    EvaluationOptions,
-    Splitting,
-    one_thread,
-    refuse_without_gold,
-)
+from pcs_annotator.judging.evaluate.scored import FIGURES, EvaluationOptions, Splitting, refuse_without_gold
 from pcs_annotator.judging.fit_model import fit_model, labelled_rows
 from pcs_annotator.judging.heldout import HeldOut, Splits
 from pcs_annotator.judging.metrics.coefficients import (
@@ -38,6 +32,7 @@ from pcs_annotator.judging.metrics.coefficients import (
 )
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.opened import Run
@@ -101,7 +96,7 @@ class Evaluated(Frame):
         methods = self.evaluation.methods
         columns: dict[str, list[object]] = {
             "method": [each.method for each in methods],
-            "calls_per_text": [each.calls and each.calls.total for each in methods],
+            "calls_per_text": [each.calls.total for each in methods],
         }
         for name in ("accuracy", *(each for each in FIGURES if each != "accuracy")):
             estimates = [each.figures.get(name) for each in methods]

@@ -11,7 +11,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
-from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
+from pcs_annotator.judging.evaluate.scored import MethodFigures
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.showing.report.page import render, write_report

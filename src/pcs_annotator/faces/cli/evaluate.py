@@ -54,7 +54,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
         with options.gathered_warnings() as notes:
             groups = evaluate.figures_of_groups(source, by)
         options.show(
-            lambda: {**groups.to_dict(), "warnings": notes},
+            lambda: {"by": groups.by, "groups": [each._asdict() for each in groups.groups], "warnings": notes},
             lambda: [groups.table(), *learned_view.notes_shown(notes)],
         )
         return

@@ -66,7 +66,7 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
     """Return the certificate, what decisions are based on, and how the answers compare, as plain values."""
     model = judged.model
     return {
-        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+        "certificate": None if model.certificate is None else model.certificate.as_json(),
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
         "decided_by": model.decided_by,
