@@ -67,6 +67,7 @@ clean:
 
 .venv/python:
 	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip # older ones resolve the extras three times as long
 	touch $@
 
 .venv/core: .venv/python pyproject.toml
