@@ -186,12 +186,8 @@ class Model:
         best = judged.best[rows]
         if judged.level is None:
             return self.shape.right(best, said, labels, near=near)
-        levels = judged.level[rows]
-        found = np.zeros(len(rows), dtype=np.bool_)
-        for level in np.unique(levels).tolist():
-            own = levels == level
-            found[own] = self.shape.right(best[own], said[own], labels, near=False, level=level)
-        return found
+        by_level = [self.shape.right(best, said, labels, near=False, level=at) for at in range(self.shape.levels + 1)]
+        return np.array(by_level)[judged.level[rows], np.arange(len(rows))]
 
     def read(self, votes: Votes) -> Floats | None:
         """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""
