@@ -169,6 +169,11 @@ def test_fits_of_built_in_optimisers_are_cached_and_those_of_other_optimisers_ar
     for _ in range(2):
         cross_fits(mine, votes, gold, splits)
     assert len(fits) == 20
+    monkeypatch.setattr(crossfit, "_REMEMBERED", {})
+    monkeypatch.setattr(crossfit, "MAX_REMEMBERED", 1)
+    for shrinkage in (1.0, 2.0, 1.0):
+        cross_fits(LinearRegression(shrinkage=shrinkage), votes, gold, splits)
+    assert len(fits) == 35
 
 
 def test_rounding_errors_break_no_ties(monkeypatch: pytest.MonkeyPatch) -> None:
