@@ -77,7 +77,6 @@ def _listed(figures: Mapping[str, Estimate]) -> b.Table:
 
 
 def _most_confused(against_gold: AgainstGold) -> b.Group:
-    """Return the pairs of very many labels that are confused most."""
     wrong = against_gold.table[:-1] * (1 - np.eye(len(against_gold.labels), dtype=np.intp))
     places = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
     pairs = [divmod(index, len(against_gold.labels)) for index in places.tolist()]
@@ -128,7 +127,6 @@ def _line(against_gold: AgainstGold, line: int, gold: Sequence[int], numbered: b
 
 
 def _by_label(against_gold: AgainstGold) -> b.Group:
-    """Return precision and recall per label."""
     rare = any("f1" not in figures and "recall" in figures for figures in against_gold.by_label.values())
     notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
     if silent := int(against_gold.table[-1].sum()):
