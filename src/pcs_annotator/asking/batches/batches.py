@@ -253,7 +253,7 @@ class Batches:
             return {}
         kind = BatchKind(record.model, record.purpose, record.logprobs, record.choices)
         try:
-            return {key: api.read(kind.request(), answer)}
+            return {key: api.parse_answer(kind.request(), answer)}
         except errors.Unanswerable as error:
             self._collector.refused[key] = error
         except (errors.ServerTrouble, errors.RateLimited) as error:
