@@ -70,7 +70,7 @@ def main() -> int:
     folder = given.folder or Path(tempfile.mkdtemp(prefix="review-page-"))
     if not (folder / "run.json").exists():
         make_run(folder, given.rows)
-    (folder / "review.jsonl").unlink(missing_ok=True)
+    (folder / "draws.jsonl").unlink(missing_ok=True)
     with reviewing(folder) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         page = browser.new_page()

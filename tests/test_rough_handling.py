@@ -23,8 +23,8 @@ from benchmarks.review_speed import make_run
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.review_state import read_review
 from tests.faces.serve.running import running
 from tests.reviewing.reviewing import judge
 from tests.simulated import move_run, read_csv, simulated_models, write_texts
@@ -125,7 +125,7 @@ def test_two_people_at_once_on_a_hundred_thousand_rows_see_different_rows(tmp_pa
             person.start()
         for person in people:
             person.join()
-    verdicts = [event for event in read_review(RunFolder(tmp_path / "run").review) if type(event).__name__ == "Verdict"]
+    verdicts = [event for event in read_events(RunFolder(tmp_path / "run").draws) if type(event).__name__ == "Verdict"]
     assert len(verdicts) == 200
     assert len({*seen["ann"], *seen["bob"]}) == 200
 

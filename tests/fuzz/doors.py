@@ -34,7 +34,8 @@ from pcs_annotator.core.events import Draw, Undo, Verdict
 from pcs_annotator.faces.serve import bodies
 from pcs_annotator.faces.web.guard import Guard, Rules
 from pcs_annotator.models.logprobs import pack
-from pcs_annotator.runs.review_state import ReviewState, append_events
+from pcs_annotator.runs.draw_registry import append_events
+from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.toml import read_config
 from pcs_annotator.tables.arrow import columns_of, texts_of
 from pcs_annotator.tables.find import read_file
@@ -267,7 +268,7 @@ def events() -> tuple[bytes, ...]:
     at = "2026-11-16T08:00:00Z"
     draw = Draw(number=1, id="a", text_hash="h", queue="learn", at=at, probability=0.25, pool=4, frame="f", reached=1)
     verdict = Verdict(number=2, id="a", text_hash="h", label="good", reviewer="anna", at=at, queue="learn", seconds=2.5)
-    path = Path(tempfile.mkdtemp(prefix="pcs-fuzz-")) / "review.jsonl"
+    path = Path(tempfile.mkdtemp(prefix="pcs-fuzz-")) / "draws.jsonl"
     append_events(path, [draw, verdict, Undo(number=3, verdicts=(2,), reviewer="anna", at=at)])
     lines = path.read_bytes().splitlines()
     path.unlink()
@@ -277,7 +278,7 @@ def events() -> tuple[bytes, ...]:
 
 def review(chance: random.Random, folder: Path) -> None:
     """A damaged log of a review is read, or refused with the line."""
-    path = folder / "review.jsonl"
+    path = folder / "draws.jsonl"
     some = [line if chance.random() < 0.5 else either(json.loads(line), chance) for line in events()]
     path.write_bytes(b"\n".join([*some, b""]) if chance.random() < 0.9 else bytes_like(b"\n".join(events()), chance))
     state = ReviewState.read(path, [Item(id="a", text="A text."), Item(id="b", text="Another.")])

@@ -14,7 +14,7 @@ from pcs_annotator.core.events import Draw, Queue, Verdict, fixed_order
 from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown
 from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.verbs.fit import fit_run
 from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
 from tests.faces.review.made import OPTIONS
@@ -60,7 +60,7 @@ def judge(review: CodebookReview, queue: Queue) -> Shown:
 
 
 def events(folder: Path, place: str, kind: type) -> list:  # type: ignore[type-arg]
-    return [event for event in read_review(folder / place / "review.jsonl") if isinstance(event, kind)]
+    return [event for event in read_events(folder / place / "draws.jsonl") if isinstance(event, kind)]
 
 
 def without_gold(review: CodebookReview, part: str) -> list[str]:
@@ -110,7 +110,7 @@ def test_learning_draws_have_the_probability_that_they_had_for_each_variable(fol
                 judge(review, "learn")
         for place in PLACES:
             found[place] += [1 / (one.probability * one.pool) for one in events(folder, place, Draw)[-8:]]
-            (folder / place / "review.jsonl").unlink()
+            (folder / place / "draws.jsonl").unlink()
     means = [np.mean(ratios) for ratios in found.values()]
     errors = [np.std(ratios) / len(ratios) ** 0.5 for ratios in found.values()]
     assert all(abs(mean - 1) < 4 * error for mean, error in zip(means, errors, strict=True))
@@ -237,7 +237,7 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
                     review.submit(given(shown, who), labels(tone=other))
             found[second] = review.reviews["tone"].agreement().alpha
         for place in PLACES:
-            (folder / place / "review.jsonl").unlink()
+            (folder / place / "draws.jsonl").unlink()
     assert found["negative"] is not None
     assert found["very positive"] is not None
     assert found["negative"] > found["very positive"]

@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.runs.draw_registry import review_events
 from tests.simulated import simulated_run
 
 pytestmark = pytest.mark.system
@@ -52,7 +52,7 @@ def review_until_killed(run: Path, verdicts: int, rng: random.Random) -> list[tu
 def saved(run: Path) -> list[tuple[str, int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a last line may be cut off
-        events = read_review(run / "review.jsonl")
+        events = review_events(run / "draws.jsonl")
     assert [event.number for event in events] == sorted({event.number for event in events})
     return [(event.id, event.number) for event in events if isinstance(event, Verdict)]
 

@@ -18,8 +18,8 @@ from pcs_annotator.reviewing.run_rows import DECISIONS
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions, Shown
 from pcs_annotator.runs import review_state
+from pcs_annotator.runs.draw_registry import review_events
 from pcs_annotator.runs.gold_labels import FromPeople, gold_of, take_gold
-from pcs_annotator.runs.review_state import read_review
 from tests.reviewing.reviewing import judge, verdict
 
 
@@ -56,7 +56,7 @@ def frame_of(review: Review) -> list[str]:
 
 
 def draws_in(review: Review) -> list[Draw]:
-    return [event for event in read_review(review.rows.run.folder.review) if isinstance(event, Draw)]
+    return [event for event in review_events(review.rows.run.folder.draws) if isinstance(event, Draw)]
 
 
 def take(review: Review, queue: Queue, reviewer: str = "ann") -> Shown:
@@ -349,9 +349,9 @@ def test_draws_that_cannot_be_stored_did_not_happen(review: Review, monkeypatch:
             review.next_row("ann", "random")
     shown = judge(review, "random", "good")
     assert shown.id == fixed_order(frame_of(review))[1]
-    numbers = [event.number for event in read_review(review.rows.run.folder.review)]
+    numbers = [event.number for event in review_events(review.rows.run.folder.draws)]
     assert numbers == [1, 2, 4, 5]  # a number that may be in the file is not used again
-    kinds = [type(event) for event in read_review(review.rows.run.folder.review)]
+    kinds = [type(event) for event in review_events(review.rows.run.folder.draws)]
     assert kinds == [Draw, Verdict, Draw, Verdict]
 
 

@@ -15,14 +15,13 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
-from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.events import FiledLabel, Verdict
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.review_state import append_events
+from pcs_annotator.runs.draw_registry import append_events
 from pcs_annotator.runs.settings import Config, RelationSettings, TaskSettings
-from pcs_annotator.tables.people import GivenGold, write_gold
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.reviewing.reviewing import judge
 from tests.simulated import simulated_models, simulated_run
@@ -130,13 +129,13 @@ def test_a_run_without_a_fit_has_equal_weights(run: Path) -> None:
 def test_labels_that_people_gave_in_a_file_are_gold(run: Path) -> None:
     rows = rows_of(run)
     same, other = rows.places["t30"], rows.places["t31"]
-    given = [
-        GivenGold(1, "t30", "Bad", text_hash=rows.text_hash(same)),
-        GivenGold(2, "t31", "bad", text_hash=text_hash("another text")),
-        GivenGold(3, "gone", "bad"),
+    filed = [
+        FiledLabel(id="t30", label="Bad", text_hash=rows.text_hash(same)),
+        FiledLabel(id="t31", label="bad", text_hash=text_hash("another text")),
+        FiledLabel(id="gone", label="bad", text_hash="h"),
     ]
-    write_gold(run / "gold.csv", given)
-    with pytest.warns(PcsWarning, match=r"gold.csv: labels given for other texts are not used: 1 \('t31'\)"):
+    append_events(run / "draws.jsonl", filed)
+    with pytest.warns(PcsWarning, match=r"draws.jsonl: labels given for other texts are not used: 1 \('t31'\)"):
         rows = rows.refitted()
     assert rows.labels[rows.gold[same]] == "bad"
     assert rows.gold[other] == -1
@@ -225,8 +224,8 @@ def test_verdicts_on_other_texts_rows_and_labels_are_not_used(run: Path) -> None
         replace(good, number=3, id="gone"),
         replace(good, number=4, label="ugly"),
     ]
-    append_events(rows.run.folder.review, [good, *other])
-    with (run / "review.jsonl").open("ab") as file:
+    append_events(rows.run.folder.draws, [good, *other])
+    with (run / "draws.jsonl").open("ab") as file:
         file.write(b'{"kind": "verd')  # the process was killed here
     record = rows.run.review()
     assert list(record.verdicts) == [rows.places["t25"]]

@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import ConfigError, LabelError, UnknownRow
 from pcs_annotator.core.events import Queue, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.runs.draw_registry import read_events
 from tests.reviewing.reviewing import judge, verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
@@ -89,7 +89,7 @@ def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -
     given = replace(verdict(shown, "BAD", " Ann Lee"), note="sarcasm", seconds=3.5)
     saved = review.submit(given)
     assert (saved.id, saved.number) == (shown.id, 2)
-    stored = read_review(run / "review.jsonl")[-1]
+    stored = read_events(run / "draws.jsonl")[-1]
     assert isinstance(stored, Verdict)
     assert (stored.label, stored.reviewer, stored.queue, stored.note) == ("bad", "Ann Lee", "learn", "sarcasm")
     assert (stored.proposed, stored.confidence) == (shown.outcome.label, shown.outcome.confidence)
@@ -149,7 +149,7 @@ def test_undo_takes_back_any_number_of_verdicts(review: Review, run: Path) -> No
     assert undone[1][0].queue == "random"
     assert review.undo("ann") == []
     assert review.progress("ann").reviewed == 0
-    assert sum(isinstance(event, Undo) for event in read_review(run / "review.jsonl")) == 6
+    assert sum(isinstance(event, Undo) for event in read_events(run / "draws.jsonl")) == 6
 
 
 def test_undoing_a_change_restores_the_verdict_before_it(review: Review) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from pcs_annotator import Item
 from pcs_annotator.core.events import SEQUENCE, Draw, Event, Queue, Undo, Verdict, fixed_order, frame_hash
 from pcs_annotator.core.identity import text_hash
+from pcs_annotator.runs.draw_registry import append_events
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.review_state import append_events
 
 AT = "2026-11-16T08:00:00.000+00:00"
 
@@ -18,7 +18,7 @@ class Reviewing:
     """Writes the log of a review of some texts; `frame` are the IDs of those without gold."""
 
     def __init__(self, folder: Path, items: Iterable[Item], frame: Sequence[str] | None = None) -> None:
-        self.path = RunFolder(folder).review
+        self.path = RunFolder(folder).draws
         self.hashes = {item.id: text_hash(item.text) for item in items}
         self.order = fixed_order(self.hashes if frame is None else frame)
         self.number = 0

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.events import Queue
+from pcs_annotator.core.events import Picked, Queue
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.estimating.gold_plan import draw_gold
 from pcs_annotator.studies.finishing import finish
@@ -145,7 +147,7 @@ def test_a_text_is_shown_once_and_counts_for_every_row_that_was_drawn(tmp_path: 
     filled = [{**row, "gold": row["text"].split()[-1][:-1]} for row in shown]
     fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)))
     gold = Run.open(folder).gold
-    drawn = [row for row in read_csv(folder / "drawn.csv") if row["drawn"] == "at random"]
+    drawn = [event for event in events_of(RunFolder(folder), Picked) if event.chosen == "at random"]
     labelled = sum(label is not None for label in gold.labels)
     assert 40 < labelled == gold.random_sample.sum() <= len(drawn)
     with Review.open(folder, ReviewOptions(refit_every=0)) as review:

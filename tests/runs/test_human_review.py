@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator.core.events import FiledLabel
+from pcs_annotator.core.identity import text_hash
+from pcs_annotator.runs.draw_registry import append_events
 from pcs_annotator.runs.drawing import MOST_ROWS_TO_LABEL
 from pcs_annotator.runs.gold_labels import FromPeople, gold_of
 from pcs_annotator.runs.run_request import RunRequest
@@ -33,7 +36,7 @@ def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def chosen_otherwise(folder: Path) -> None:
     """Make a folder say that its rows were chosen for review, not at random."""
-    drawn = folder / "drawn.csv"
+    drawn = folder / "draws.jsonl"
     drawn.write_text(drawn.read_text(encoding="utf-8").replace("at random", "for review"), encoding="utf-8")
 
 
@@ -155,7 +158,16 @@ def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -
         {"id": "t2", "gold": "bad", "drawn": "for review"},
         {"id": "t3", "gold": "bad", "drawn": "at random"},
     ]
-    write_csv(tmp_path / "run" / "gold.csv", rows)
+    texts = {item.id: item.text for item in result.dataset.items}
+    for row in rows:
+        hashed = text_hash(texts.get(row["id"], ""))
+        label = FiledLabel(
+            id=row["id"],
+            text_hash=hashed,
+            label=row["gold"],
+            chosen="at random" if row["drawn"] == "at random" else "for review",
+        )
+        append_events(result.folder.draws, [label])
     gold = gold_of(result.folder, result.dataset)
     assert [label for label in gold.labels if label] == ["good", "bad", "bad"]
     assert np.flatnonzero(gold.random_sample).tolist() == [3]

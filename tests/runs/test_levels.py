@@ -113,7 +113,7 @@ def test_a_fit_that_tests_nothing_is_no_test(tmp_path: Path) -> None:
 
 def test_gold_that_was_removed_after_a_look_allows_no_promise(folder: Path, tmp_path: Path) -> None:
     certificate_of(folder, gold=more_gold(tmp_path, range(150, 190)))
-    RunFolder(folder).gold.unlink()
+    RunFolder(folder).draws.unlink()
     found = certificate_of(folder)
     assert not found.holds
     assert "40 gold rows of an earlier test have no gold label now ('t150'" in found.why_not

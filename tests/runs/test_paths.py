@@ -97,12 +97,12 @@ def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path:
     (tmp_path / "earlier").mkdir()  # as an interruption left it
     (tmp_path / "earlier" / "votes.parquet").write_text("old votes")
     stays = (folder.ledger, folder.batches, tmp_path / "notes.txt")
-    for path in (folder.votes, folder.gold, folder.labels, folder.stream, folder.settings, *stays):
+    for path in (folder.votes, folder.draws, folder.labels, folder.stream, folder.settings, *stays):
         path.write_text(path.name)
     assert folder.has_results
     kept = folder.set_results_aside()
     assert sorted(path.name for path in kept.iterdir()) == [
-        *("gold.csv", "labels.csv", "run.json", "stream.db", "votes.parquet"),
+        *("draws.jsonl", "labels.csv", "run.json", "stream.db", "votes.parquet"),
     ]
     assert not folder.has_results
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {one.name for one in stays}

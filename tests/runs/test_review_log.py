@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.events import Draw, Event, Undo, Verdict
-from pcs_annotator.runs.review_state import append_events, read_review
+from pcs_annotator.runs.draw_registry import append_events, read_events
 
 AT = "2026-11-16T08:00:00Z"
 DRAW = Draw(number=1, id="a", text_hash="h", queue="learn", at=AT, probability=0.25, pool=4, frame="f", reached=1)
@@ -19,24 +19,24 @@ UNDO = Undo(number=3, verdicts=(2,), reviewer="anna", at=AT)
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    return tmp_path / "review.jsonl"
+    return tmp_path / "draws.jsonl"
 
 
 def test_events_come_back_as_they_were(log: Path) -> None:
-    assert read_review(log) == []
+    assert read_events(log) == []
     append_events(log, [DRAW])
     append_events(log, [VERDICT, UNDO])
-    assert read_review(log) == [DRAW, VERDICT, UNDO]
+    assert read_events(log) == [DRAW, VERDICT, UNDO]
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_the_next_one_is_kept(log: Path) -> None:
     append_events(log, [DRAW, VERDICT])
     log.write_bytes(log.read_bytes()[:-9])
     with pytest.warns(PcsWarning, match="the last line was cut off"):
-        assert read_review(log) == [DRAW]
+        assert read_events(log) == [DRAW]
     append_events(log, [UNDO])
     with pytest.warns(PcsWarning, match="cut off are not read: 2"):
-        assert read_review(log) == [DRAW, UNDO]
+        assert read_events(log) == [DRAW, UNDO]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_a_value_of_the_wrong_type_is_named(log: Path, event: Event, change: dic
     kind = type(event).__name__.lower()
     log.write_text(log.read_text() + json.dumps({"kind": kind, **asdict(event), "number": 9, **change}) + "\n")
     with pytest.raises(
-        TableError, match=rf"review\.jsonl, line 2 is not an event of a review; {why}: correct or remove"
+        TableError, match=rf"draws\.jsonl, line 2 is not an event of a review; {why}: correct or remove"
     ):
-        read_review(log)
+        read_events(log)
 
 
 def test_whole_numbers_are_numbers(log: Path) -> None:
     append_events(log, [replace(VERDICT, seconds=2, confidence=1), replace(DRAW, probability=1)])
-    first, _ = read_review(log)
+    first, _ = read_events(log)
     assert isinstance(first, Verdict)
     assert first.seconds == 2
 
@@ -77,5 +77,5 @@ def test_whole_numbers_are_numbers(log: Path) -> None:
 def test_a_line_that_is_no_event_is_named(log: Path, line: str) -> None:
     append_events(log, [DRAW])
     log.write_text(log.read_text() + line + "\n")
-    with pytest.raises(TableError, match=r"review\.jsonl, line 2 is not an event of a review: correct or remove"):
-        read_review(log)
+    with pytest.raises(TableError, match=r"draws\.jsonl, line 2 is not an event of a review: correct or remove"):
+        read_events(log)

@@ -11,10 +11,14 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import RunResult
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError
+from pcs_annotator.core.events import FiledLabel
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
+from pcs_annotator.runs.draw_registry import append_events, events_of
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
@@ -121,7 +125,7 @@ def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(
     given = write_csv(folder.parent / "mine.csv", [{"id": "t2", "gold": "good"}, row])
     with pytest.raises(error, match=complaint):
         fit_run(folder, None, FromPeople(gold=given))
-    assert not (folder / "gold.csv").exists()
+    assert events_of(RunFolder(folder), FiledLabel) == []
 
 
 def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
@@ -184,7 +188,9 @@ def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: 
         first["label"] = {"good": "bad", "bad": "good"}[first["label"]]
         write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
     elif what == "gold":
-        write_csv(folder / "gold.csv", [{"id": "t200", "gold": truth_of(200), "drawn": "at random"}])
+        (text,) = (item.text for item in Run.open(folder).dataset.items if item.id == "t200")
+        filed = FiledLabel(id="t200", text_hash=text_hash(text), label=truth_of(200), chosen="at random")
+        append_events(folder / "draws.jsonl", [filed])
     else:
         model = json.loads((folder / "model.json").read_text())
         model["certificate"]["fingerprint"]["version"] = "0.0.0"

@@ -242,7 +242,7 @@ def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     judge_stream(folder, 31, truthfully)
     fit_run(folder)
     traces = [path for path in folder.rglob("*") if path.is_file() and _has(path, name, "Zebedee")]
-    assert {path.name for path in traces} >= {"stream.db", "review.jsonl", "model.json", "2.json"}
+    assert {path.name for path in traces} >= {"stream.db", "draws.jsonl", "model.json", "2.json"}
     found = forget(folder, name)
     assert found.answers == 6  # three models, two questions
     assert (found.ids, found.rows) == ([name], [])

@@ -14,11 +14,12 @@ from pcs_annotator.judging.promise.audit import audit
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.drawing import with_reviewed_audit
 from pcs_annotator.runs.gold_labels import Gold, gold_of
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.review_state import ReviewVerdicts, read_review, read_verdicts
+from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.chunks import Columns, Dataset
@@ -236,7 +237,7 @@ def test_what_a_review_draws_and_audits_is_what_a_fit_reads(folder: Path) -> Non
     with Review.open(folder, right) as review:
         for number in range(110):
             judge(review, "learn" if number < 40 else "random", lambda shown: truth(shown.id))
-    reached = max(event.reached for event in read_review(RunFolder(folder).review) if isinstance(event, Draw))
+    reached = max(event.reached for event in read_events(RunFolder(folder).draws) if isinstance(event, Draw))
     promised = fit_run(folder)
     assert promised.verdicts.counts["learned_from"] == 110
     assert promised.verdicts.counts["at_random"] == certificate_of(promised).gold_rows == reached >= 70

@@ -11,14 +11,10 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.resolve_config import read_settings, task_of
 from pcs_annotator.tables.chunks import Columns
 from pcs_annotator.tables.people import (
-    DrawnRow,
     GivenGold,
     read_codebook,
-    read_drawn,
     read_examples,
     read_gold,
-    write_drawn,
-    write_gold,
     write_to_label,
 )
 
@@ -43,21 +39,6 @@ def test_rows_to_label_have_an_empty_column_for_the_person(tmp_path: Path) -> No
         read_gold(path)
 
 
-def test_no_gold_is_a_table_without_rows(tmp_path: Path) -> None:
-    write_gold(tmp_path / "gold.csv", [])
-    assert (tmp_path / "gold.csv").read_text(encoding="utf-8").strip().replace('"', "") == "id,gold,drawn,text_hash"
-
-
-def test_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    gold = [
-        GivenGold(2, "a", "good", "for review", text_hash="h1"),
-        GivenGold(3, "b", "bad"),
-        GivenGold(4, "c", "bad", "for review"),
-    ]
-    write_gold(tmp_path / "gold.csv", gold)
-    assert read_gold(tmp_path / "gold.csv") == gold
-
-
 def test_empty_rows_are_left_out_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, "ID, Gold ,text\na,,One\nb, good ,Two\n7,bad,Three\n")
     assert read_gold(path) == [GivenGold(3, "b", "good", text="Two"), GivenGold(4, "7", "bad", text="Three")]
@@ -71,14 +52,6 @@ def test_texts_may_be_in_the_column_that_they_have_in_the_data(tmp_path: Path) -
 def test_without_a_kind_a_row_was_chosen_by_a_person(tmp_path: Path) -> None:
     path = written(tmp_path, "id,gold,drawn\na,good,\nb,bad,for review\n")
     assert [one.kind for one in read_gold(path)] == ["by a person", "for review"]
-
-
-def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
-    drawn = [DrawnRow("a", "at random", "h1"), DrawnRow("=b", "for review", "h2")]
-    write_drawn(tmp_path / "drawn.csv", drawn)
-    assert read_drawn(tmp_path / "drawn.csv") == drawn
-    write_drawn(tmp_path / "drawn.csv", [])
-    assert read_drawn(tmp_path / "drawn.csv") == []
 
 
 @pytest.mark.parametrize(
@@ -96,8 +69,9 @@ def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -
 
 def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) -> None:
     ids = ["=1+1", "+1", "-1", "@x", "'=x", "''-x", "'quoted'", "a=b"]
-    write_gold(tmp_path / "gold.csv", [GivenGold(row, name, name) for row, name in enumerate(ids, 1)])
-    lines = (tmp_path / "gold.csv").read_text(encoding="utf-8").splitlines()
+    path = tmp_path / "to_label.csv"
+    write_to_label(path, [(name, name, "at random") for name in ids])
+    lines = path.read_text(encoding="utf-8").splitlines()
     assert [line.partition(",")[0] for line in lines[1:]] == [
         "'=1+1",
         "'+1",
@@ -108,9 +82,10 @@ def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) 
         "'quoted'",
         "a=b",
     ]
-    assert [(one.id, one.label) for one in read_gold(tmp_path / "gold.csv")] == [(name, name) for name in ids]
-    write_to_label(tmp_path / "to_label.csv", [("a", "\t=cmd()", "at random")])
-    assert "\na,'\t=cmd(),,at random\n" in (tmp_path / "to_label.csv").read_text(encoding="utf-8")
+    filled = "\n".join(line.replace(",,", ",good,") for line in lines)
+    assert [(gold.id, gold.text) for gold in read_gold(saved(path, filled))] == [(name, name) for name in ids]
+    write_to_label(path, [("a", "\t=cmd()", "at random")])
+    assert "\na,'\t=cmd(),,at random\n" in path.read_text(encoding="utf-8")
 
 
 def test_gold_is_read_from_the_columns_of_the_data(tmp_path: Path) -> None:

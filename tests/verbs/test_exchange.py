@@ -14,8 +14,8 @@ from pcs_annotator import PcsError
 from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.events import Draw, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
+from pcs_annotator.runs.draw_registry import append_events, read_events, review_events
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.review_state import append_events, read_review
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.write import OutputPolicy
@@ -84,7 +84,7 @@ def imported(folder: Path, tasks: Sequence[object]) -> Imported:
 
 
 def verdicts(folder: Path) -> list[Verdict]:
-    return [one for one in read_review(folder / "review.jsonl") if isinstance(one, Verdict)]
+    return [one for one in read_events(folder / "draws.jsonl") if isinstance(one, Verdict)]
 
 
 def test_ids_labels_and_order_survive_the_round_trip(folder: Path) -> None:
@@ -124,9 +124,9 @@ def test_the_users_columns_go_along_but_gold_does_not(folder: Path) -> None:
 def test_importing_a_file_twice_adds_nothing_twice(folder: Path) -> None:
     tasks = [answered(answered(task, "good", 1), "bad", 2) for task in written(folder)[:5]]
     assert imported(folder, tasks) == Imported(10, 0, 0, {"label-studio:1": 5, "label-studio:2": 5})
-    before = (folder / "review.jsonl").read_bytes()
+    before = (folder / "draws.jsonl").read_bytes()
     assert imported(folder, tasks) == Imported(0, 0, 10, {})
-    assert (folder / "review.jsonl").read_bytes() == before
+    assert (folder / "draws.jsonl").read_bytes() == before
     assert Run.open(folder).review().conflict.sum() == 5
 
 
@@ -143,7 +143,7 @@ def test_an_answer_that_was_taken_back_stays_so_until_it_is_given_again(folder: 
     task = written(folder)[0]
     imported(folder, [answered(task, "good")])
     taken_back = Undo(number=2, verdicts=(1,), reviewer="lead", at="2026-03-10T00:00:00+00:00")
-    append_events(folder / "review.jsonl", [taken_back])
+    append_events(folder / "draws.jsonl", [taken_back])
     assert imported(folder, [answered(task, "good")]).verdicts == 0
     again = answered(task, "good", at="2026-03-11T00:00:00Z")
     assert imported(folder, [again]).verdicts == 1
@@ -169,7 +169,7 @@ def test_one_answer_that_does_not_fit_keeps_all_out(
     bad["data"].update((name, value) for name, value in change.items() if name in bad["data"])
     with pytest.raises(kind, match=rf"answers\.json, task .*{message}"):
         imported(folder, [answered(good, "good"), answered(bad, change.get("answer", "good"))])
-    assert not (folder / "review.jsonl").exists()
+    assert review_events(folder / "draws.jsonl") == []
 
 
 def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_out(folder: Path) -> None:
@@ -190,7 +190,7 @@ def test_no_rows_to_write_is_an_error(folder: Path) -> None:
 
 def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folder: Path) -> None:
     tasks = written(folder, queue="random", count=6)
-    draws = [one for one in read_review(folder / "review.jsonl") if isinstance(one, Draw)]
+    draws = [one for one in read_events(folder / "draws.jsonl") if isinstance(one, Draw)]
     assert [one.id for one in draws] == [values_of(task)["pcs_id"] for task in tasks]
     assert {one.queue for one in draws} == {"random"}
     assert [one.probability for one in draws] == pytest.approx([1 / (ROWS - GOLD - at) for at in range(6)])

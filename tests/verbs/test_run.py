@@ -13,8 +13,11 @@ import pytest
 
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.events import FiledLabel
 from pcs_annotator.faces import python as public
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run
@@ -103,7 +106,7 @@ def test_replace_keeps_results_and_gold_together_under_a_dated_name_and_the_ledg
     assert said == [f"the old results are kept in {kept}"]
     stays = ("ledger", "status")
     assert files_of(kept) == {name: content for name, content in before.items() if not name.startswith(stays)}
-    assert {"labels.csv", "gold.csv", "run.json", "drawn.csv"} <= set(files_of(kept))
+    assert {"labels.csv", "run.json", "draws.jsonl"} <= set(files_of(kept))
     assert sum(label is not None for label in found.dataset.gold) == 8
     assert found.tally.from_ledger == (0 if kind == "other texts" else 8)
     assert made(data, config, replace=True, **options).tally.calls == 0
@@ -168,24 +171,15 @@ def test_gold_belongs_to_a_text(data: Path) -> None:
     mine = write_csv(data.parent / "mine.csv", [{"id": f"t{row}", "gold": "good"} for row in (13, 14, 15)])
     fit_run(folder, None, FromPeople(gold=mine))
     (folder / "labels.csv").unlink()
-    gold = (folder / "gold.csv").read_bytes()
+    log = (folder / "draws.jsonl").read_bytes()
     rows = read_csv(data)
     write_csv(data, [*rows[:14], *renumbered(rows[14:])])
-    (folder / "gold.csv").unlink()  # without results and gold, the folder may be used for other data
+    (folder / "draws.jsonl").unlink()  # without results and gold, the folder may be used for other data
     made(data)
-    (folder / "gold.csv").write_bytes(gold)
-    with pytest.warns(match=r"gold\.csv: labels given for other texts are not used: 2 \('t14', 't15'\)"):
+    (folder / "draws.jsonl").write_bytes(log)
+    with pytest.warns(match=r"draws\.jsonl: labels given for other texts are not used: 2 \('t14', 't15'\)"):
         found = fit_run(folder)
     assert list(found.dataset.gold[12:]) == [None, "good", *[None] * 6]
-
-
-def test_gold_of_an_earlier_version_has_no_hashes_and_gets_them(data: Path) -> None:
-    folder = data.parent / "run"
-    made(data)
-    write_csv(folder / "gold.csv", [{"id": "t13", "gold": "good", "drawn": "at random"}])
-    assert open_run(folder).dataset.gold[13] == "good"
-    fit_run(folder, None, FromPeople(gold=write_csv(data.parent / "mine.csv", [{"id": "t14", "gold": "bad"}])))
-    assert all(row["text_hash"] for row in read_csv(folder / "gold.csv"))
 
 
 def test_a_file_filled_in_for_other_texts_is_not_used_for_these(data: Path) -> None:
@@ -241,7 +235,7 @@ def test_gold_of_people_that_differs_from_that_of_the_data_is_refused_or_wins(da
         GoldError, match=re.escape(f"mine.csv and data.csv give different gold labels to 2 rows: {pair}")
     ):
         fit_run(folder, None, FromPeople(gold=mine))
-    assert not (folder / "gold.csv").exists()
+    assert events_of(RunFolder(folder), FiledLabel) == []
     accepted = fit_run(folder, None, FromPeople(gold=mine, gold_wins=True))
     assert accepted.dataset.gold[0] == fit_run(folder).dataset.gold[0] == other(truth_of(0))
     # what was accepted once does not stop other labels

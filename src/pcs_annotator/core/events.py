@@ -62,7 +62,34 @@ class Undo:
     at: str
 
 
-Event = Draw | Verdict | Undo
+SampleKind = Literal["at random", "with probability", "for review", "by a person"]
+"""How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """A row that was written out for people."""
+
+    id: str
+    text_hash: str  # hash of its text
+    chosen: SampleKind
+    probability: float | None = None  # of its round to draw it; None if that is the same for all rows, or unknown
+    stratum: str = ""  # from which part of the rows its round drew it
+    round: int = 0  # how many rounds with probabilities there were before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiledLabel:
+    """A label from a file that a person filled in; a later one for the same row counts instead."""
+
+    id: str
+    text_hash: str  # hash of the text that was labelled
+    label: str
+    chosen: SampleKind = "by a person"
+
+
+ReviewEvent = Draw | Verdict | Undo  # numbered, because an undo names verdicts
+Event = ReviewEvent | Picked | FiledLabel
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Rows that are drawn and written out for people to label, and what an audit means for the promise.
 
-`drawn.csv` remembers all of them, because what a label may be used for depends on how its row was chosen. The queues of
-`pcs review` draw one row at a time and keep their own record, see `reviewing/draws.py`.
+The log of draws remembers all of them, because what a label may be used for depends on how its row was chosen. The
+queues of `pcs review` draw one row at a time, see `reviewing/draws.py`.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import numpy as np
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Integers, Mask
+from pcs_annotator.core.events import Picked, SampleKind
 from pcs_annotator.core.gold_codes import UNLABELLED, cell_key, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.core.task import Item, label_lookup
@@ -21,14 +22,13 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.audit import Audit, audit, audit_in_order
 from pcs_annotator.judging.promise.certificate import fingerprint
 from pcs_annotator.judging.promise.drift import profiles
-from pcs_annotator.runs.draw_registry import walk
+from pcs_annotator.runs.draw_registry import append_events, events_of, walk
 from pcs_annotator.runs.gold_labels import Gold
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.tables import people
 from pcs_annotator.tables.chunks import Dataset
 from pcs_annotator.tables.files import set_aside
-from pcs_annotator.tables.people import DrawnRow, SampleKind
 from pcs_annotator.version import __version__
 
 MOST_ROWS_TO_LABEL = 300
@@ -57,7 +57,7 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
     items = dataset.items
     labelled = with_copies(same_texts([item.text for item in items]), gold_codes(votes, gold.labels) != UNLABELLED)
     chosen = _review_queue(votes, model, ~labelled).tolist()
-    drawn = [DrawnRow(items[row].id, "for review", text_hash(items[row].text)) for row in chosen]
+    drawn = [Picked(id=items[row].id, text_hash=text_hash(items[row].text), chosen="for review") for row in chosen]
     return HandedOut(write_to_label(folder, items, gold, drawn), "for review")
 
 
@@ -82,7 +82,7 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     return order[(unlabelled & ~judged.accepted)[order]]
 
 
-def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[DrawnRow]) -> int:
+def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[Picked]) -> int:
     """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold.
 
     Returns how many were written; without any, there is no such file.
@@ -90,17 +90,16 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
     if unread(folder.to_label, items, gold):
         kept = set_aside(folder.to_label)
         warn_user(f"{folder.to_label.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
-    before = people.read_drawn(folder.drawn)
-    merged = dict.fromkeys([*before, *rows])
-    if len(merged) > len(before) or not folder.drawn.exists():  # without rows, too: such notes are known to be kept
-        people.write_drawn(folder.drawn, merged)
+    before = {*events_of(folder, Picked)}
+    if new := [event for event in rows if event not in before]:
+        append_events(folder.draws, new)
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
     first = {same[draw.id]: draw for draw in reversed(rows) if same[draw.id] not in seen}
     shown = [draw for draw in rows if first.get(same[draw.id]) is draw]
     if shown:
-        people.write_to_label(folder.to_label, ((draw.id, texts[draw.id], draw.kind) for draw in shown))
+        people.write_to_label(folder.to_label, ((draw.id, texts[draw.id], draw.chosen) for draw in shown))
     else:
         folder.to_label.unlink(missing_ok=True)
     return len(shown)

@@ -112,7 +112,7 @@ def promises_less(model: Model, than: Model) -> bool:
 def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
     """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
     states: list[tuple[int, int, int] | None] = []
-    for path in (folder.settings, folder.model, folder.review):
+    for path in (folder.settings, folder.model, folder.draws):
         try:
             is_now = path.stat()
             states.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))

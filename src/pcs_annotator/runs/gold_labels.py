@@ -15,16 +15,24 @@ from pcs_annotator.base.text import counted, listed, row_number
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.doubtful_labels import refuse_doubtful
+from pcs_annotator.core.events import FiledLabel, SampleKind
 from pcs_annotator.core.gold_codes import as_known, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash, text_key
 from pcs_annotator.core.task import Item, label_code
-from pcs_annotator.runs.draw_registry import draws_by_row, label_copies, only_at_random, reached_at_random
+from pcs_annotator.runs.draw_registry import (
+    append_events,
+    events_of,
+    label_copies,
+    only_at_random,
+    picked_by_row,
+    reached_at_random,
+)
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewVerdicts, read_verdicts
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels
-from pcs_annotator.tables.people import GivenGold, SampleKind, read_gold, write_gold
+from pcs_annotator.tables.people import GivenGold, read_gold
 from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
@@ -80,25 +88,25 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     """
     items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
     sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    draws, in_data = draws_by_row(folder, items), _coded_in_data(dataset)
-    with_data = np.array([row not in draws for row in rows], dtype=np.bool_)
-    drawn = np.array([only_at_random(draws.get(row, ())) for row in rows], dtype=np.bool_)
+    picked, in_data = picked_by_row(folder, items), _coded_in_data(dataset)
+    with_data = np.array([row not in picked for row in rows], dtype=np.bool_)
+    drawn = np.array([only_at_random(picked.get(row, ())) for row in rows], dtype=np.bool_)
     for row, label in enumerate(labels):
         if label is not None or in_data[row]:
             sampled[row], assumed[row] = with_data[row] or drawn[row], with_data[row]
     for row, entry in labels_by_people(folder, items).items():
-        if labels[row] is None or entry.kind != "by a person":
-            sampled[row], assumed[row] = entry.kind == "at random", False
+        if labels[row] is None or entry.chosen != "by a person":
+            sampled[row], assumed[row] = entry.chosen == "at random", False
         labels[row] = entry.label
     verdicts = read_verdicts(folder, dataset, until)
     for row, label in verdicts.gold.items():
         labels[row] = label
     in_review = np.isin(rows, [*verdicts.at_random])
-    to_label = {**draws, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
+    to_label = {**picked, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
     copies = label_copies(labels, [item.text for item in items], to_label)
     named = np.array([label is not None for label in labels], dtype=np.bool_)
     judged = named | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
-    sampled |= in_review | reached_at_random(items, draws, judged, sampled)
+    sampled |= in_review | reached_at_random(items, picked, judged, sampled)
     for row in copies:
         if drawn[row] and not sampled[row]:  # beyond the rows that people have reached
             labels[row], named[row], judged[row] = None, False, False
@@ -150,27 +158,20 @@ def _labels_in_data(dataset: Dataset) -> list[str | None]:
     return list(dataset.gold) if dataset.gold else [None] * len(dataset.items)
 
 
-def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, GivenGold]:
-    """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
-    if folder is None or not folder.gold.exists():
-        return {}
-    filed = read_gold(folder.gold)
-    kept = _of_these_texts(filed, items)
-    ids = {item.id for item in items}
-    _warn_of_other_texts(folder.gold.name, sorted({gold.id for gold in filed} & ids - {items[row].id for row in kept}))
+def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, FiledLabel]:
+    """Return row → the label that a person filed; labels of texts that have changed are left out, with a warning."""
+    filed = {event.id: event for event in events_of(folder, FiledLabel)}
+    kept = _of_these_texts(filed.values(), items)
+    if folder is not None:
+        ids = {item.id for item in items}
+        _warn_of_other_texts(folder.draws.name, sorted(filed.keys() & ids - {items[row].id for row in kept}))
     return kept
 
 
-def _of_these_texts(entries: Iterable[GivenGold], items: Sequence[Item]) -> dict[int, GivenGold]:
-    """Return row → label, for rows whose text is still the one that was labelled; with the hash of that text."""
-    places = {item.id: row for row, item in enumerate(items)}
-    current = {}
-    for entry in entries:
-        if entry.id in places:
-            hashed = text_hash(items[places[entry.id]].text)
-            if entry.text_hash in ("", hashed):  # an earlier version stored none
-                current[places[entry.id]] = entry._replace(text_hash=hashed)
-    return current
+def _of_these_texts(entries: Iterable[FiledLabel], items: Sequence[Item]) -> dict[int, FiledLabel]:
+    """Return row → label, for rows whose text is still the one that was labelled."""
+    rows = {(item.id, text_hash(item.text)): row for row, item in enumerate(items)}
+    return {rows[key]: entry for entry in entries if (key := (entry.id, entry.text_hash)) in rows}
 
 
 def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
@@ -180,10 +181,10 @@ def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
 
 def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
     """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
-    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.draws.name if folder else "")
 
 
-def _check_gold(dataset: Dataset, people: Mapping[int, GivenGold], new: Collection[str] | None, file: str) -> None:
+def _check_gold(dataset: Dataset, people: Mapping[int, FiledLabel], new: Collection[str] | None, file: str) -> None:
     """Raise if labels contradict each other; if some rows are `new`, labels of other rows were accepted before."""
     items, labels = dataset.items, _labels_in_data(dataset)
     new_labels = {entry.id: entry.label for entry in people.values() if new is None or entry.id in new}
@@ -221,22 +222,22 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     entries = read_labels(people, texts, labels, "run", dataset.columns)
     for entry in entries:
         label_code(entry.label, labels, f"{path.name}, row {entry.row}, column gold")  # raises for an unknown one
-    before = read_gold(folder.gold) if folder.gold.exists() else []
-    places = {item.id: row for row, item in enumerate(dataset.items)}
-    drawn = draws_by_row(folder, dataset.items)
-    merged = {entry.id: entry for entry in before}
+    picked = {dataset.items[row].id: events for row, events in picked_by_row(folder, dataset.items).items()}
     # without the column `drawn`, these are the rows that we drew at random if none of them is another
-    ours = all(entry.kind == "by a person" and only_at_random(drawn.get(places[entry.id], ())) for entry in entries)
+    ours = all(entry.kind == "by a person" and only_at_random(picked.get(entry.id, ())) for entry in entries)
+    usual: SampleKind = "at random" if ours else "by a person"
+    filed = {event.id: event for event in events_of(folder, FiledLabel)}
+    new = list[FiledLabel]()
     for entry in entries:
+        chosen = entry.kind if entry.kind in {event.chosen for event in picked.get(entry.id, ())} else usual
         hashed = text_hash(texts[entry.id])
-        chosen: SampleKind = "at random" if ours else "by a person"
-        kind = entry.kind if entry.kind in {draw.kind for draw in drawn.get(places[entry.id], ())} else chosen
-        merged[entry.id] = entry._replace(text_hash=hashed, kind=kind)
-    current = _of_these_texts(merged.values(), dataset.items)
+        label = FiledLabel(id=entry.id, text_hash=hashed, label=entry.label, chosen=chosen)
+        new += [label] if filed.get(entry.id) != label else []
     if not people.gold_wins:
+        current = _of_these_texts([*filed.values(), *new], dataset.items)
         _check_gold(dataset, current, {entry.id for entry in entries}, path.name)
-    merged.update((entry.id, entry) for entry in current.values())
-    write_gold(folder.gold, merged.values())
+    if new:
+        append_events(folder.draws, new)
 
 
 def read_labels(

@@ -31,13 +31,13 @@ from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, 
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.columns import groups_of, labelled_table, refuse_many
-from pcs_annotator.runs.draw_registry import label_copies
+from pcs_annotator.runs.draw_registry import events_of, label_copies
 from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_whole, variables_in
-from pcs_annotator.runs.review_state import ReviewState, read_review
+from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
@@ -108,7 +108,7 @@ class Run:
         """The run with those texts of its stream that people judged."""
         if not self.folder.stream.exists():
             return self
-        return self.with_stream({event.id for event in read_review(self.folder.review) if isinstance(event, Verdict)})
+        return self.with_stream({event.id for event in events_of(self.folder, Verdict)})
 
     @cached_property
     def start(self) -> Mapping[str, Any]:
@@ -174,7 +174,7 @@ class Run:
 
     def review(self) -> ReviewState:
         """Return the state of the review in this folder."""
-        return ReviewState.read(self.folder.review, self.dataset.items, self.config.task.labels)
+        return ReviewState.read(self.folder.draws, self.dataset.items, self.config.task.labels)
 
     @property
     def texts(self) -> list[str]:

@@ -42,9 +42,7 @@ class RunFolder:
     codebook = _File("codebook.json")  # of a run with several variables: in which folder each of them is
     settings = _File("run.json")  # settings, annotators and version of the run
     items = _File("items.parquet")  # texts and gold labels
-    gold = _File("gold.csv")  # gold labels that people added after the run
     to_label = _File("to_label.csv")  # rows that a person should label next
-    drawn = _File("drawn.csv")  # which rows were written out for people so far, and how they were chosen
     ledger = _File("ledger.db")  # every paid call
     status = _File("status.json")  # how far the last command is, or how it ended; a service has `status-PORT.json`
     batches = _File("batches.json")  # batches at their providers, open and ended
@@ -59,7 +57,7 @@ class RunFolder:
     finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
     whole_set = _File("set")  # of the first of any number of labels: what is known about all of them together
     stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
-    review = _File("review.jsonl")  # draws and verdicts of a review, in the order in which they happened
+    draws = _File("draws.jsonl")  # which rows were drawn for people, and what they said; see `runs/draw_registry.py`
 
     def at(self, version: int) -> "RunFolder":
         """Return the folder as it is with a version in use."""
@@ -90,7 +88,7 @@ class RunFolder:
     @property
     def has_results(self) -> bool:
         """Whether there is something to lose: results, or labels that people gave."""
-        return self.labels.exists() or self.gold.exists() or self.review.exists()
+        return self.labels.exists() or self.draws.exists()
 
     def set_results_aside(self) -> Path:
         """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""

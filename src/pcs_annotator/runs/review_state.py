@@ -1,20 +1,12 @@
-"""The state of a review: `review.jsonl` replayed, and what follows for every row of the run.
+"""The state of a review: the log of draws replayed, and what follows for every row of the run."""
 
-The log has every draw and verdict, one line each; lines are added and never changed. Only this module reads it: the
-page, a fit, Label Studio's exchange and estimates ask for the state.
-"""
-
-import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
-import orjson
 
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import listed
@@ -22,9 +14,8 @@ from pcs_annotator.core.arrays import CODE, Array, Codes, Integers, Mask
 from pcs_annotator.core.events import (
     SEQUENCE,
     Draw,
-    Event,
-    Queue,
     Reviewed,
+    ReviewEvent,
     Undo,
     Verdict,
     audit_order,
@@ -34,25 +25,10 @@ from pcs_annotator.core.events import (
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item, label_lookup
+from pcs_annotator.runs.draw_registry import append_events, review_events
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.chunks import Dataset
 
-
-def _types(hint: Any) -> frozenset[type]:
-    """Return the types of values for a type hint; JSON may have whole numbers for others."""
-    if get_origin(hint) is UnionType:
-        return frozenset().union(*map(_types, get_args(hint)))
-    if get_origin(hint) is Literal:
-        return frozenset({str})
-    return frozenset({float, int} if hint is float else {get_origin(hint) or hint})
-
-
-KINDS: Mapping[str, type[Event]] = {"draw": Draw, "verdict": Verdict, "undo": Undo}
-TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
-    kind: {name: _types(hint) for name, hint in get_type_hints(kind).items()} for kind in KINDS.values()
-}
-"""Kind of event → field → types that its values have."""
-_NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 OTHER_ROWS = "draws and verdicts on rows that the run does not have"
 OTHER_LABELS = "verdicts with other labels than those of the run"
 OTHER_TEXTS = "verdicts on texts that have changed"
@@ -97,7 +73,7 @@ class ReviewState:
         state = cls(path, items, labels)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            events = read_review(path)
+            events = review_events(path)
         state.notes += [str(warning.message) for warning in caught]
         unused: dict[str, dict[str, None]] = {}
         for event in events:
@@ -121,7 +97,7 @@ class ReviewState:
             return OTHER_LABELS
         return "" if event.text_hash == text_hash(self.items[self.places[event.id]].text) else OTHER_TEXTS
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, events: Sequence[ReviewEvent]) -> None:
         """Store events; when this returns, they are on disk.
 
         Raises:
@@ -135,7 +111,7 @@ class ReviewState:
             raise TableError(f"{why}: make room, or check the permissions of the folder, then try again") from error
         self._update({row for event in events for row in self._note(event)})
 
-    def _note(self, event: Event) -> Iterable[int]:
+    def _note(self, event: ReviewEvent) -> Iterable[int]:
         """Take an event into account, and return the rows about which people say something else now."""
         if isinstance(event, Draw):
             self.draws.append(event)
@@ -290,9 +266,9 @@ class ReviewVerdicts:
 
 def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> ReviewVerdicts:
     """Return what people said about the texts of a run, or had said until an event; without a folder, nothing."""
-    if folder is None or not folder.review.exists():
+    if folder is None or not folder.draws.exists():
         return ReviewVerdicts()
-    state = ReviewState.read(folder.review, dataset.items, until=until)
+    state = ReviewState.read(folder.draws, dataset.items, until=until)
     for note in state.notes:
         if OTHER_ROWS not in note:  # a run of fewer rows is nothing to worry about
             warn_user(note)
@@ -314,71 +290,3 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
         sequence={state.places[draw.id]: draw for draw in sequence},
         last=state.last,
     )
-
-
-def read_review(path: Path) -> list[Event]:
-    """Return all events of a review; none if there is no file.
-
-    A last line without an end was being written when the process was killed: nobody was told that it is saved, so it is
-    left out.
-    """
-    if not path.exists():
-        return []
-    *whole, rest = path.read_bytes().split(b"\n")
-    if rest:
-        warn_user(f"{path.name}: the last line was cut off and is not read")
-    return list(_events(path, whole))
-
-
-def append_events(path: Path, events: Sequence[Event]) -> None:
-    """Add events to a review; when this returns, they are on disk."""
-    lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
-    is_new = not path.exists()
-    with path.open("ab+") as file:
-        if not is_new and file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")  # closes a line that was cut off; it stays, and is passed over
-        file.write(lines)
-        file.flush()
-        os.fsync(file.fileno())
-    if is_new and os.name == "posix":  # its name must be on disk too; not every system lets a folder be opened
-        handle = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
-    cut, numbers = [], dict[int, int]()
-    for row, line in enumerate(lines, 1):
-        try:
-            event = _event(orjson.loads(line))
-            if numbers.setdefault(event.number, row) != row:
-                raise ValueError(f"; its number is that of line {numbers[event.number]}")
-            yield event
-        except orjson.JSONDecodeError:
-            cut.append(row)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            why = error if isinstance(error, ValueError) else ""
-            remedy = "correct or remove that line; the others stay as they are"
-            raise TableError(f"{path.name}, line {row} is not an event of a review{why}: {remedy}") from None
-    if cut:
-        warn_user(f"{path.name}: lines that were cut off are not read: {', '.join(map(str, cut))}")
-
-
-def _event(values: dict[str, Any]) -> Event:
-    kind = KINDS[values.pop("kind")]
-    if kind is Undo:
-        values["verdicts"] = tuple(values["verdicts"])
-    event = kind(**values)
-    for name, types in TYPES[kind].items():
-        value = getattr(event, name)
-        if type(value) not in types or (name == "probability" and value is not None and not 0 < value <= 1):
-            raise ValueError(f"; its {name} is {value!r}")
-    if isinstance(event, Undo) and {*map(type, event.verdicts)} - {int}:
-        raise ValueError(f"; its verdicts are {event.verdicts!r}")
-    if not isinstance(event, Undo) and event.queue not in get_args(Queue):
-        raise ValueError(f"; no queue is called {event.queue!r}")
-    return event

@@ -11,14 +11,14 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, PcsError, PcsWarning, warn_user
 from pcs_annotator.base.text import listed, row_number
 from pcs_annotator.core.arrays import Array, Mask
-from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.events import FiledLabel, Picked, Verdict
 from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.task import Item, label_code
-from pcs_annotator.runs import resolve_config, review_state
+from pcs_annotator.runs import resolve_config
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.paths import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.tables import people
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import Dataset, IdCheck, TableStream, read_source
 
@@ -101,9 +101,7 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
-    verdicts = [event for event in review_state.read_review(folder.review) if isinstance(event, Verdict)]
-    entries = people.read_gold(folder.gold) if folder.gold.exists() else []
-    return {row.id for rows in (people.read_drawn(folder.drawn), entries, verdicts) for row in rows}
+    return {event.id for event in read_events(folder.draws) if isinstance(event, Verdict | Picked | FiledLabel)}
 
 
 def data_hash_of(stream: TableStream) -> str:

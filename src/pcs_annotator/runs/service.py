@@ -25,13 +25,13 @@ from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.columns import given_or_detected
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import FitProcess, left_unused, state_of
 from pcs_annotator.runs.labeller import FittedRun, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import ledger_of, refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.recent_texts import JudgeTogether
-from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
@@ -321,7 +321,7 @@ class Service:
         recorded = Run.open(self.folder.path, self._moved_ledger)
         self.audits = recorded.stream_audit(self._opened.labeller.fitted.model)
         until = read_json(self.folder.model).get("verdicts_until", 0) if self.folder.model.exists() else 0
-        return sum(isinstance(event, Verdict) and event.number > until for event in read_review(self.folder.review))
+        return sum(event.number > until for event in events_of(self.folder, Verdict))
 
     async def _fit_again(self) -> None:
         """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""

@@ -12,22 +12,20 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.events import Picked, Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.judging.promise.promise import next_level
 from pcs_annotator.judging.promise.whole_table import small_enough
-from pcs_annotator.runs.draw_registry import label_copies
+from pcs_annotator.runs.draw_registry import events_of, label_copies
 from pcs_annotator.runs.drawing import unread, write_to_label
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.levels import LevelTest, key_of, read_levels, write_levels
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.sharing import Error, Goal, TableGold, expected_labels, share_table
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
-from pcs_annotator.tables.people import DrawnRow
 from pcs_annotator.tables.write import PLAIN, STRICT, OutputPolicy, write_table
 from pcs_annotator.version import __version__
 
@@ -158,10 +156,8 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
 
 def _pace(folder: RunFolder) -> float:
     """Return how many seconds people needed for each of the last rows."""
-    events = read_review(folder.review) if folder.review.exists() else ()
-    taken = [
-        one.seconds or 0.0 for one in events if isinstance(one, Verdict) and 0 < (one.seconds or 0) < LONGEST_SECONDS
-    ]
+    seconds = (verdict.seconds or 0.0 for verdict in events_of(folder, Verdict))
+    taken = [duration for duration in seconds if 0 < duration < LONGEST_SECONDS]
     return float(np.mean(taken[-50:])) if taken else SECONDS_PER_ROW
 
 
@@ -180,7 +176,7 @@ def _progress(run: Run, plan: dict[str, Any], seconds: float | None, out: Path) 
     waiting = [places[name] for name in plan["by_people"] if labels[places[name]] is None]
     left = list({int(same[row]): row for row in reversed(waiting)}.values())[::-1]  # each text once
     if left:
-        rows = [DrawnRow(items[row].id, "for review", text_hash(items[row].text)) for row in left]
+        rows = [Picked(id=items[row].id, text_hash=text_hash(items[row].text), chosen="for review") for row in left]
         write_to_label(folder, items, run.gold, rows)
     return Finish(
         **{name: plan[name] for name in ("max_error", "certainty", "error", "goal", "gold_rows", "errors")},

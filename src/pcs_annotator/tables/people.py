@@ -3,19 +3,17 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import row_number
+from pcs_annotator.core.events import SampleKind
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.chunks import Columns
 from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.workbook import original_cell
 from pcs_annotator.tables.write import TableStyle, write_table
-
-SampleKind = Literal["at random", "with probability", "for review", "by a person"]
-"""How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 _EXAMPLE = re.compile(r"examples?[ _]?\d*")
@@ -31,29 +29,11 @@ class GivenGold(NamedTuple):
     label: str
     kind: SampleKind = "by a person"
     text: str = ""  # what was labelled; empty if the file does not say
-    text_hash: str = ""
-
-
-class DrawnRow(NamedTuple):
-    """A row that was written out for a person."""
-
-    id: str
-    kind: SampleKind
-    text_hash: str
-    probability: float | None = None  # of its round to draw it; None if that is the same for all rows, or unknown
-    stratum: str = ""  # from which part of the rows its round drew it
-    round: int = 0  # how many rounds with probabilities there were before
 
 
 def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> None:
     """Write rows to label: id, text, an empty column `gold`, and how each was drawn."""
     _write(path, ("id", "text", "gold", "drawn"), [(name, text, "", kind) for name, text, kind in rows])
-
-
-def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
-    """Write gold labels with the hashes of their texts, so that `read_gold` reads them back."""
-    rows = [(label.id, label.label, label.kind, label.text_hash) for label in gold]
-    _write(path, ("id", "gold", "drawn", "text_hash"), rows)
 
 
 def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOUND) -> list[GivenGold]:
@@ -71,8 +51,9 @@ def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOU
         if row["gold"] and drawn and drawn not in _KINDS:
             raise TableError(f"{path.name}, row {number}: drawn is {drawn!r}, must be one of {', '.join(_KINDS)}")
         if row["gold"]:
-            text = row.get("text", ""), row.get("text_hash", "")
-            gold.append(GivenGold(number, row["id"], row["gold"], _KINDS.get(drawn, "by a person"), *text))
+            gold.append(
+                GivenGold(number, row["id"], row["gold"], _KINDS.get(drawn, "by a person"), row.get("text", ""))
+            )
     if not gold:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return gold
@@ -89,25 +70,6 @@ def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> None:
         columns.setdefault("id", columns[name])
     elif used.text and not used.id and "text" in columns:
         columns.setdefault("id", [str(row) for row in range(1, len(columns["text"]) + 1)])
-
-
-def write_drawn(path: Path, drawn: Iterable[DrawnRow]) -> None:
-    """Write which rows were written out for people, and how they were chosen."""
-    rows = [
-        (*row[:3], "" if row.probability is None else repr(row.probability), row.stratum, str(row.round))
-        for row in drawn
-    ]
-    _write(path, DRAWN, rows)
-
-
-def read_drawn(path: Path) -> list[DrawnRow]:
-    """Return what `write_drawn` wrote; without a file, nothing was drawn."""
-    drawn = []
-    for row in _rows(_columns(path, DRAWN)) if path.exists() else ():
-        chance, kind = row["probability"], _KINDS.get(row["drawn"], "by a person")
-        chosen = float(chance) if chance else None, row["stratum"], int(row["round"])
-        drawn.append(DrawnRow(row["id"], kind, row["text_hash"], *chosen))
-    return drawn
 
 
 def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:

@@ -16,12 +16,12 @@ from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item
 from pcs_annotator.reviewing.review_queues import lock_review
 from pcs_annotator.runs import ask, resolve_config
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.fits import numbers
 from pcs_annotator.runs.labeller import LoadOptions, job_of
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.review_state import read_review
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import atomic_path, read_json, write_json
 
@@ -114,10 +114,9 @@ def _watched(ledger: AnyLedger) -> set[bytes]:
 
 
 def _forget_verdicts(folder: RunFolder, id: str) -> None:
-    """Remove draws of and verdicts on a text from the log of the review."""
-    numbers = {event.number for event in read_review(folder.review) if getattr(event, "id", "") == id}
-    if not numbers:
+    """Remove draws of and verdicts on a text from the log."""
+    if all(getattr(event, "id", "") != id for event in read_events(folder.draws)):
         return
-    lines = folder.review.read_bytes().splitlines(keepends=True)
-    with atomic_path(folder.review) as scratch:
+    lines = folder.draws.read_bytes().splitlines(keepends=True)
+    with atomic_path(folder.draws) as scratch:
         scratch.write_bytes(b"".join(line for line in lines if b'"id":"%b"' % id.encode() not in line))

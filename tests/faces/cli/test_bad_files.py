@@ -147,8 +147,7 @@ FILES = (
     "votes.parquet",
     "items.parquet",
     "variants.parquet",
-    "gold.csv",
-    "drawn.csv",
+    "draws.jsonl",
     "ledger.db",
 )
 DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {

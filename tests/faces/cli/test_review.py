@@ -22,7 +22,7 @@ import pytest
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces import web
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.runs.draw_registry import read_events
 from tests.command_line import Pcs
 from tests.simulated import copy_run, simulated_run
 
@@ -75,7 +75,7 @@ def test_a_folder_is_reviewed_by_one_page_at_a_time_and_ctrl_c_ends_it(run: Path
         assert process.wait(30) == 0
     with Review.open(run) as review:
         assert review.progress("Ana").verdicts == 1
-    assert [event.id for event in read_review(run / "review.jsonl") if isinstance(event, Verdict)] == [row]
+    assert [event.id for event in read_events(run / "draws.jsonl") if isinstance(event, Verdict)] == [row]
 
 
 def judge_one(connection: HTTPConnection, label: str) -> str:
@@ -103,7 +103,7 @@ def test_after_twenty_kills_every_verdict_that_was_answered_is_there(tmp_path: P
                     if number == 10:
                         killer.start()  # and go on judging until it is dead
             killer.join()
-    given = [event.id for event in read_review(run / "review.jsonl") if isinstance(event, Verdict)]
+    given = [event.id for event in read_events(run / "draws.jsonl") if isinstance(event, Verdict)]
     assert len(answered) >= 200
     assert set(answered) <= set(given)
     assert len(given) == len(set(given)) <= len(answered) + 20  # one at most was stored before each kill, unanswered

@@ -15,7 +15,7 @@ from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.review_state import read_review
+from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
@@ -108,10 +108,10 @@ def served(opened: Callable[[], AbstractContextManager[R]], pages_of: Callable[[
 
 def verdicts(folder: Path) -> list[Verdict]:
     """Return all verdicts in the folder, undone ones included."""
-    return [event for event in read_review(folder / "review.jsonl") if isinstance(event, Verdict)]
+    return [event for event in read_events(folder / "draws.jsonl") if isinstance(event, Verdict)]
 
 
 def undone(folder: Path) -> list[int]:
     """Return the numbers of verdicts that were taken back."""
-    events = read_review(folder / "review.jsonl")
+    events = read_events(folder / "draws.jsonl")
     return [number for event in events if isinstance(event, Undo) for number in event.verdicts]

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.events import Picked
 from pcs_annotator.estimating.sampling import Foretold
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.gold_plan import (
@@ -133,7 +136,7 @@ def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeyp
     keep_a_sample(monkeypatch, 110)
     folder = make_run(tmp_path, gold_rows=50, rows=250)
     draw_gold(folder, 40, "stratified")
-    drawn = [float(row["probability"]) for row in read_csv(folder / "drawn.csv") if row["probability"]]
+    drawn = [event.probability for event in events_of(RunFolder(folder), Picked) if event.probability]
     # 60 rows without gold are in the sample, and 200 in the table
     assert sum(1 / chance for chance in drawn) == pytest.approx(200)
     label(folder)
@@ -173,7 +176,7 @@ def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made:
     drawn = draw_gold(folder, 200, "simple")
     to_label = read_csv(drawn[1])
     again = {row["id"] for row in to_label} & {row["id"] for row in chosen}
-    noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["drawn"] == "at random"}
+    noted = {event.id for event in events_of(RunFolder(folder), Picked) if event.chosen == "at random"}
     assert not again
     assert drawn[0] == len(to_label) == 200
     known = noted & {row["id"] for row in chosen}

@@ -9,18 +9,18 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.events import Picked
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promise.draw import AT_RANDOM
-from pcs_annotator.runs.draw_registry import draws_by_row
+from pcs_annotator.runs.draw_registry import picked_by_row
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import read_whole
 from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.tables.arrow import columns_of, pa, pc, text_column
 from pcs_annotator.tables.find import read_file
-from pcs_annotator.tables.people import DrawnRow
 
 LEAST_GOLD = 30  # fewer gold rows give intervals that cannot be trusted
 LEAST_CLUSTERS = 20  # the same for clusters of rows
@@ -248,7 +248,7 @@ def _equally(rows: Mask, among: int) -> list[_Draw]:
     return [(row, int(rows.sum()) / among, "") for row in np.flatnonzero(rows).tolist()]
 
 
-def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Draw]:
+def _of_round(draws: Mapping[int, Picked], known: Mask) -> list[_Draw]:
     """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
     drawn = Counter(one.stratum for one in draws.values())
     labelled = Counter(one.stratum for row, one in draws.items() if known[row])
@@ -258,9 +258,9 @@ def _of_round(draws: Mapping[int, DrawnRow], known: Mask) -> list[_Draw]:
     ]
 
 
-def with_probability(recorded: Run) -> dict[int, DrawnRow]:
+def with_probability(recorded: Run) -> dict[int, Picked]:
     """Return row → its draw, of rows drawn with a probability of their own."""
-    draws = draws_by_row(recorded.folder, recorded.dataset.items)
+    draws = picked_by_row(recorded.folder, recorded.dataset.items)
     return {row: one for row, drawn in draws.items() for one in drawn if one.probability is not None}
 
 

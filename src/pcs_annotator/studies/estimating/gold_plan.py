@@ -10,19 +10,20 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.events import Picked
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.forecast import rows_needed, rows_to_finish
 from pcs_annotator.judging.promise.promise import Promise, next_level
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder, read_whole
 from pcs_annotator.runs.sharing import Goal, TableGold, expected_labels, judged_rows, share_table
 from pcs_annotator.studies.estimating.answering import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
-from pcs_annotator.tables.people import DrawnRow, read_drawn
 
 Drawing = Literal["simple", "stratified", "confidence"]
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
@@ -201,7 +202,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
         if (left := len(np.unique(same[~labelled]))) < rows:
             raise GoldError(f"{left:,} texts have no gold label yet, and {rows:,} are wanted: ask for fewer")
         return draw_at_random(folder, recorded.dataset, recorded.gold, rows), folder.to_label
-    before, items, open_rows = read_drawn(folder.drawn), recorded.dataset.items, _open_rows(recorded)
+    before, items, open_rows = events_of(folder, Picked), recorded.dataset.items, _open_rows(recorded)
     if len(open_rows) < rows:
         raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")
     rng = np.random.default_rng(len(before) + sum(label is not None for label in recorded.gold.labels))
@@ -210,7 +211,14 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
     chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
     turn = 1 + max((one.round for one in before), default=0)
     drawn = [
-        DrawnRow(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
+        Picked(
+            id=items[row].id,
+            text_hash=text_hash(items[row].text),
+            chosen="with probability",
+            probability=float(chance),
+            stratum=stratum,
+            round=turn,
+        )
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
     return write_to_label(folder, items, recorded.gold, drawn), folder.to_label
