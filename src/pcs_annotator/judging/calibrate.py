@@ -69,7 +69,7 @@ class Calibrator:
         return (1 - self.shrunk) * found + self.shrunk / len(labels)
 
     def strengths(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
-        """Return the logarithm of every label's probability, `[…, label]`, before it is shrunk, up to what labels share.
+        """Return the logarithm of every label's probability, `[…, label]`, before it is shrunk, up to a constant.
 
         So it depends on the label's own score alone. `read` is what a model of the texts says about the same labels.
         """

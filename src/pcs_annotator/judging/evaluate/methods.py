@@ -77,7 +77,7 @@ class Entrant:
         return chosen is not None and chosen.needs_gold and not isinstance(chosen, BestAnnotator)
 
     def cross_fits(self, gold: Codes, splits: crossfit.Splits) -> list[crossfit.CrossFit]:
-        """Return scores from fits on other folds, one result per split; what learns nothing is only calibrated there."""
+        """Return scores from fits on other folds, one per split; what learns nothing is only calibrated there."""
         if self.optimiser is not None:
             return crossfit.cross_fits(self.optimiser, self.votes, gold, splits)
         scores, labels = self.scores, self.votes.labels
