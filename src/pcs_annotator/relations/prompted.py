@@ -54,9 +54,8 @@ class PromptedRelation:
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
         code = known_language(text) if self.keeps_language else ""
-        language = "" if code == "en" else NAMES.get(code, "")
-        room = room_for(text, self.expects)
-        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), max_tokens=room))
+        messages = messages_for(self.prompt, text, hint, language="" if code == "en" else NAMES.get(code, ""))
+        reply = await ask(Request(messages=messages, max_tokens=room_for(text, self.expects)))
         new = self._read(reply, text)
         same = isinstance(new, str) and new.split() == text.split()
         return Refused(cleaning.CHANGED_NOTHING, fails=False) if same else new
@@ -86,17 +85,12 @@ def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> 
             f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are "
             "in English only to show what is meant."
         )
-    why = hinted(hint)
+    problem = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")  # of the first attempt
+    why = f"An earlier attempt was not accepted: {problem}. Avoid that this time.\n\n" if problem else ""
     if PLACE in prompt:
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
         return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{cleaning.REMINDER}"),)
     return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{cleaning.REMINDER}")
-
-
-def hinted(hint: str) -> str:
-    """Return the line in the prompt of a second attempt that states what was wrong with the first."""
-    words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
-    return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
 
 
 def room_for(text: str, expects: Expectation) -> int:
