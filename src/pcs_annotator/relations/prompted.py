@@ -29,14 +29,23 @@ MOST_WORDS = 0.4  # what a rewrite that keeps most words has in common with its 
 
 @dataclass(frozen=True, slots=True)
 class PromptedRelation:
-    """A rewrite by a model; `{text}` in its prompt is replaced by the text, which else follows in another message."""
+    """A rewrite by a model.
 
-    name: str  # as it appears in tables
-    prompt: str  # the instruction for the model
-    version: str = "1"  # changes with the prompt
-    expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
-    keeps_language: bool = False  # whether the prompt of a text known not to be English names the language to write in
-    keeps_words: bool = False  # whether most words of a text stay, so that a reply with few of them is no rewrite
+    Attributes:
+        name: As it appears in tables.
+        prompt: The instruction for the model; `{text}` in it is replaced by the text, which else follows it.
+        version: Changes with the prompt.
+        expects: What its rewrites may do to a text.
+        keeps_language: Whether the prompt of a text that is known not to be English names the language to write in.
+        keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
+    """
+
+    name: str
+    prompt: str
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    keeps_language: bool = False
+    keeps_words: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
 
