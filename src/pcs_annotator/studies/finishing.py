@@ -150,7 +150,6 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pace(folder: RunFolder) -> float:
-    """Return how many seconds people needed for each of the last rows."""
     events = read_review(folder.review) if folder.review.exists() else ()
     taken = [
         one.seconds or 0.0 for one in events if isinstance(one, Verdict) and 0 < (one.seconds or 0) < LONGEST_SECONDS
@@ -167,7 +166,6 @@ def _tells(rows: int, drawn: int, wanted: dict[str, Any], delta: float) -> bool:
 
 
 def _progress(run: Run, plan: dict[str, Any], seconds: float | None, out: Path) -> Finish:
-    """Return how far the work is."""
     places = {name: row for row, name in enumerate(run.votes.ids)}
     labels, same, folder, items = _by_people(run), same_texts(run.texts), run.folder, run.dataset.items
     waiting = [places[name] for name in plan["by_people"] if labels[places[name]] is None]

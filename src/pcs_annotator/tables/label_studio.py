@@ -128,7 +128,6 @@ def labelling_interface(controls: Sequence[Control]) -> str:
 
 
 def _add_branches(parent: Element, paths: Sequence[Sequence[str]]) -> None:
-    """Add the choices of a taxonomy."""
     for first in dict.fromkeys(path[0] for path in paths if path):
         choice = SubElement(parent, "Choice", value=_shown(first.strip()))
         _add_branches(choice, [path[1:] for path in paths if path and path[0] == first])
@@ -173,7 +172,6 @@ class RowToAnswer:
 
 
 def _plain(value: object) -> object:
-    """Return a cell as JSON can hold it."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)

@@ -210,7 +210,12 @@ def read_grades(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -
         return None
     _fill_rest(values, graded, names, labels, columns)
     if kind == LOG_GRADE:
-        values *= _scale(values.sum(axis=1), columns)[:, np.newaxis]
+        total = values.sum(axis=1)
+        target = np.minimum(total, 1.0)
+        if MASS.prefix in columns.columns:
+            mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
+            target = np.where(np.isnan(mass), target, mass)
+        values *= np.divide(target, total, out=np.ones_like(total), where=total > 0)[:, np.newaxis]
     grades = np.maximum(values, 0.0, out=values).astype(np.float32)
     total = grades.sum(axis=1)
     if (total > 1 + GRADE_TOLERANCE).any():
@@ -283,12 +288,3 @@ def _fill_rest(
             f"{columns.where(open_rows[0])}: {lacking}, while other labels have grades that do not sum to 1: give "
             f"every label one, or {_EMPTY}"
         )
-
-
-def _scale(total: Floats, columns: VoteColumns) -> Floats:
-    """Return for every row the factor from exponentiated log-probabilities to grades."""
-    target = np.minimum(total, 1.0)
-    if MASS.prefix in columns.columns:
-        mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
-        target = np.where(np.isnan(mass), target, mass)
-    return np.divide(target, total, out=np.ones_like(total), where=total > 0)
