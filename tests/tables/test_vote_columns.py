@@ -143,7 +143,6 @@ def test_a_row_without_a_label_in_which_no_label_is_probable_is_an_abstention() 
 @pytest.mark.parametrize("prefix", ["p_", "logp_"])
 def test_labels_may_be_known_from_the_grades_alone(prefix: str) -> None:
     given = table(**{f"{prefix}fake": ["0"], f"{prefix}real": ["0"]})
-
     for empty in ({**given, "label": [None]}, {name: cell for name, cell in given.items() if name != "label"}):
         assert Votes.from_table(empty).labels == ("fake", "real")
 
@@ -202,7 +201,6 @@ def test_columns_may_have_any_type_of_number(kind: pa.DataType) -> None:
     elif not pa.types.is_floating(kind):
         cells = ["0.25", "0.75"]
     first, second = (pa.array([cell, None], kind) for cell in cells)
-
     given = pa.table(table(p_fake=[0, 0], p_real=[0, 0])).drop_columns(["p_fake", "p_real"])
     given = given.append_column("p_fake", first).append_column("p_real", second)
     assert grades_in(given) == [[0.25, 0.75], HARD]
@@ -215,7 +213,6 @@ def test_whole_numbers_and_categories_are_numbers_too() -> None:
 
 def test_pandas_and_polars_give_the_same() -> None:
     given = table(p_fake=[0.7, None], p_real=[0.3, None])
-
     for frame in (pd.DataFrame(given), pl.DataFrame(given), pd.DataFrame(given).astype({"p_fake": "Float64"})):
         assert grades_in(frame) == [[0.7, 0.3], HARD]
 

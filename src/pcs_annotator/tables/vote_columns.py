@@ -25,10 +25,7 @@ MAX_LISTED = 5
 
 
 class TextColumn(NamedTuple):
-    """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty.
-
-    Distinct texts are in order of appearance.
-    """
+    """A column of texts: `distinct[position]` for every row, in order of appearance; −1 where the cell is empty."""
 
     name: str
     distinct: list[str]
@@ -171,10 +168,7 @@ def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None, columns: V
 
 
 def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids: TextColumn | Sequence[str]) -> Codes:
-    """Return the label of every row as a code; an empty cell is an abstention.
-
-    A label outside of `labels` is an error, which names the id of the row, or an abstention, depending on `unknown`.
-    """
+    """Return the label of every row as a code; an empty cell is an abstention, an unknown label that or an error."""
     lookup = label_lookup(labels)
     table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=CODE)
     codes = table[column.positions]

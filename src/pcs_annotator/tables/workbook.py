@@ -318,10 +318,7 @@ def _width(cell: Cell) -> int:
 
 
 def number_cells(column: Sequence[Cell]) -> Iterable[Cell]:
-    """Return texts as numbers if all of them are numbers that would be written the same way; else as they are.
-
-    A column of a CSV file is read as texts. `007`, `1.50` and long numbers, which identify something, stay texts.
-    """
+    """Return the texts of a column as numbers, unless one would be written differently, such as `007` or `1.50`."""
     filled = {cell for cell in column if isinstance(cell, str) and cell}
     numbers = {text: float(text) if "." in text else int(text) for text in filled if _NUMBER.fullmatch(text)}
     texts = all(cell is None or isinstance(cell, str) for cell in column)

@@ -183,9 +183,7 @@ def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
 
 
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[int, Path]:
-    """Draw rows, note how, and write those for a person to label whose text has no gold label.
-
-    Returns how many were written, and the file to fill in.
+    """Draw rows, note how, and write those whose text has no gold label; return how many, and the file to fill in.
 
     `simple`: all rows are equally probable, and so many texts are written. `stratified`: equally many rows of every
     machine label, or of every group of the column `by`. `confidence`: doubtful rows are more probable.
