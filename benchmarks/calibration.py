@@ -17,7 +17,7 @@ from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.calibrate import CalibrationMethod, fit_calibrator
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
-from pcs_annotator.judging.metrics.figures import ece
+from tests.judging.metrics.alone import ece
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 TRIPLES = (

@@ -29,11 +29,11 @@ from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.task import AskedTogether, Part
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.sets import WHOLE, fit_whole_sets, whole_rows
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.models.scripted import ScriptedModel
 
 LABELS, MODELS, GOLD, NEW, MAX_ERROR = 8, 3, 300, 2_000, 0.1

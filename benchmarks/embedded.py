@@ -30,15 +30,25 @@ from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.judging.metrics.figures import accuracy, auroc
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.models.local.download import pull
-from pcs_annotator.models.local.embedded import NumpyEngine, label_prompt, label_sequences, parts_of, processors
+from pcs_annotator.models.local.embedded import (
+    NumpyEngine,
+    encoded,
+    label_prompt,
+    label_sequences,
+    parts_of,
+    processors,
+)
 from pcs_annotator.models.local.in_process import EmbeddedModel
+from pcs_annotator.models.local.label_tree import LabelTree
+from pcs_annotator.models.local.runner import Style
+from tests.judging.metrics.alone import accuracy
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 TWEETS = DATA / "texts" / "tweets_sentiment.csv"
 TURNS, PER_TURN, THEIRS_PER_TURN = 5, 32, 8
-STYLES = [(style, prior) for style in ("chat", "plain") for prior in (True, False)]
+STYLES: tuple[Style, ...] = ("chat", "plain")
 NEWS = {
     "politics": """Lawmakers passed the new housing bill after a night of debate in the lower chamber.
 The prime minister of Norrland will face a vote of no confidence next week.
@@ -207,32 +217,31 @@ class SamePrompt:
 
 
 async def agreement(ours: EmbeddedModel, theirs: SamePrompt, requests: Sequence[Request]) -> None:
-    bare = EmbeddedModel(style="plain", prior=False)
-    replies = await ask_all(bare, requests)
-    mine = np.array([logs_of(reply) for reply in replies])
+    engine = NumpyEngine(pull("smollm2"))
+    asked = [encoded(engine.vocabulary, request, "plain") for request in requests]
+    mine = np.array([engine._read([(one.prompt, LabelTree(one.labels))])[0] for one in asked])
     raw = np.array(await asyncio.to_thread(theirs.ask_all, requests))
     other = raw - np.logaddexp.reduce(raw, axis=1, keepdims=True)
     same = (mine.argmax(axis=1) == other.argmax(axis=1)).mean()
     print(f"  same answer as xllamacpp on the same prompts: {same:.3f} of {len(mine)}")
     print(f"  median difference of log-probabilities: {np.median(np.abs(mine - other)):.3f} (it rounds to 8 bits)")
-    alone = [(await bare.ask(request)).logprobs for request in requests[:12]]
+    replies = await ask_all(ours, requests)
+    alone = [(await ours.ask(request)).logprobs for request in requests[:12]]
     alike = [one == reply.logprobs for one, reply in zip(alone, replies, strict=False)]
     print(f"  same to the last bit alone and in a batch: {sum(alike)} of {len(alike)}")
-    await bare.close()
 
 
 async def quality(items: Items) -> None:
-    """Print accuracy and AUROC of each style and prior setting, and of the two styles together."""
+    """Print accuracy and AUROC of each style, and of the two styles together."""
     print(f"\nQuality: {items.name}, n = {len(items.texts)}, {len(items.task.labels)} labels, 95 % bootstrap intervals")
     by_style: dict[str, Floats] = {}
     rng = np.random.default_rng(0)
-    for style, prior in STYLES:
-        model = EmbeddedModel(style="plain" if style == "plain" else "chat", prior=prior)
+    for style in STYLES:
+        model = EmbeddedModel(style=style)
         replies = await ask_all(model, requests_for(items, model))
         by_style[model.name] = np.exp([logs_of(reply) for reply in replies])
         await model.close()
-    both = [scores for name, scores in by_style.items() if "no-prior" not in name]
-    by_style["both styles, averaged"] = np.mean(both, axis=0)
+    by_style["both styles, averaged"] = np.mean(list(by_style.values()), axis=0)
     for name, scores in by_style.items():
         figures = []
         for metric in (accuracy, auroc):

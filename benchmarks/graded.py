@@ -20,13 +20,14 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.development_data import DATA, Dataset, load
 from pcs_annotator import PcsWarning, Votes, score
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.fit_weights import fit_coded
 from pcs_annotator.judging.heldout import Splits
-from pcs_annotator.judging.metrics.figures import auroc, ece, noise_floor
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES
 from pcs_annotator.judging.score import softmax
+from pcs_annotator.judging.solver import one_thread
+from tests.judging.metrics.alone import ece
 
 SETS = ("sentiment", "tweets", "gossipcop")
 LARGE, SMALL, TINY = "qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b", "smollm2-135m"
@@ -59,7 +60,6 @@ class Figures(NamedTuple):
     gap: float
     slope: float
     ece: float
-    floor: float
 
 
 def held_out(votes: Votes, gold: Codes, optimiser: str, seed: int) -> Figures:
@@ -76,7 +76,6 @@ def held_out(votes: Votes, gold: Codes, optimiser: str, seed: int) -> Figures:
         gap=float(sure.mean() - right.mean()),
         slope=slope_of(sure, right),
         ece=ece(verdicts.probabilities, gold[test]),
-        floor=noise_floor(verdicts.probabilities),
     )
 
 
@@ -123,14 +122,14 @@ def self_consistency(annotators: Sequence[str]) -> Prepare:
 
 def show_graded(sets: dict[str, Dataset]) -> None:
     print(f"one graded question to one model, auto, {GOLD_ROWS} gold rows, mean of {SPLITS} draws; asked → measured")
-    print(f"  {'':32}{'AUROC':>16}{'accuracy':>16}{'conf. − acc.':>14}{'slope':>8}{'ECE':>8}{'its noise':>11}")
+    print(f"  {'':32}{'AUROC':>16}{'accuracy':>16}{'conf. − acc.':>14}{'slope':>8}{'ECE':>8}")
     slopes = []
     for (model, name), (asked_auroc, asked_accuracy) in ASKED.items():
         found = mean_figures(sets[name], panel([model], ["original"]), "auto")
         slopes.append(found.slope)
         print(
             f"  {model:22}{name:10}{asked_auroc:>8.3f} → {found.auroc:.3f}{asked_accuracy:>8.3f} → {found.accuracy:.3f}"
-            f"{found.gap:>+14.3f}{found.slope:>8.2f}{found.ece:>8.3f}{found.floor:>11.3f}",
+            f"{found.gap:>+14.3f}{found.slope:>8.2f}{found.ece:>8.3f}",
             flush=True,
         )
     print(f"  mean slope, asked .8 to 1.25 → {np.mean(slopes):.2f}; conf. − acc., asked at most ±.03")

@@ -20,9 +20,9 @@ import numpy as np
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.solver import one_thread
 
 GOLD, OTHERS = 1_500, 6_000
 LIMIT = 0.06

@@ -22,7 +22,7 @@ import numpy as np
 from pcs_annotator import PcsWarning, run
 from pcs_annotator.core.chat import Request
 from pcs_annotator.core.ngrams import recall_of
-from pcs_annotator.judging.evaluate.scored import one_thread
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.resolve_config import task_of
 

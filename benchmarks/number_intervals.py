@@ -16,9 +16,9 @@ from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import CODE, Floats
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.numbers import steps_of
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.label_shape import LabelShape
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.learn import learning_of
 from pcs_annotator.runs.settings import LearnSettings
 

@@ -17,12 +17,13 @@ import numpy as np
 from pcs_annotator import RunResult, Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import gold_codes
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.metrics.figures import accuracy, auroc
+from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
+from tests.judging.metrics.alone import accuracy
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")

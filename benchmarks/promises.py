@@ -27,11 +27,11 @@ from benchmarks.finish import public
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Judged, Splits
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_thresholds
+from pcs_annotator.judging.solver import one_thread
 
 OPTIMISER = os.environ.get("OPTIMISER", "auto")
 ALPHAS = (0.05, 0.1)

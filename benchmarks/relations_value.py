@@ -21,8 +21,9 @@ from benchmarks.development_data import DATA, load
 from benchmarks.graded import QWEN, SETS
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.judging.evaluate.relation_value import RelationValue, relation_values
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, one_thread
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions
 from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.judging.solver import one_thread
 
 HOW = EvaluationOptions(resamples=300)
 REWRITTEN = ("sentiment", "gossipcop")

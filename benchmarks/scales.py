@@ -18,11 +18,11 @@ import numpy as np
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.promise import Promise, PromiseKind
+from pcs_annotator.judging.solver import one_thread
 
 GOLD, OTHERS = 300, 4_000
 RELATIONS = ("original", "frame", "voice", "synonym")

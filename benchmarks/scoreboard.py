@@ -25,11 +25,11 @@ from pcs_annotator import PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.evaluate import methods
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.thresholds import steps_of
 from pcs_annotator.judging.score import choose
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
 

@@ -22,8 +22,9 @@ from pcs_annotator.judging.early_stop import ExactStop
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.frugal import learn_frugal, order_of, simulate
 from pcs_annotator.judging.heldout import Splits
-from pcs_annotator.judging.metrics.figures import auroc, ece
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.model import Model
+from tests.judging.metrics.alone import ece
 
 GOLD_ROWS = 100
 SIMULATED = ("sentiment", "gossipcop", "politifact")
@@ -89,10 +90,10 @@ def exact_row(trial: Trial) -> dict[str, float]:
     """Return how many labels stopping early changed, the saved calls in per cent, and the change of AUROC in points."""
     frugal = learn_frugal(trial.votes, trial.gold, trial.how)
     stopped = simulate(trial.test, frugal.strategy)
-    whole, part = trial.model.judged(trial.test), frugal.model.judged(stopped.votes)
+    whole, part = trial.model.judged(trial.test), frugal.model.judged(stopped)
     return {
         "labels changed": float((whole.best != part.best).sum()),
-        "saved %": saved(stopped.asked.sum(), trial.test),
+        "saved %": saved((stopped.codes != NOT_ASKED).sum(), trial.test),
         "AUROC": 100 * (auroc(part.scores, trial.truth) - auroc(whole.scores, trial.truth)),
     }
 
@@ -102,7 +103,7 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     labels = trial.test.labels
     frugal = learn_frugal(trial.votes, trial.gold, trial.how)
     whole = score(trial.test, trial.weights)
-    part = score(simulate(trial.test, frugal.strategy).votes, trial.weights)
+    part = score(simulate(trial.test, frugal.strategy), trial.weights)
     usual, own = trial.model.calibrator, frugal.model.calibrator
     assert usual is not None
     assert own is not None
@@ -129,7 +130,7 @@ def cascade_rows(trial: Trial) -> dict[str, dict[str, float]]:
 
 
 def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -> dict[str, float]:
-    seen = trial.test if rule is None else simulate(trial.test, rule).votes
+    seen = trial.test if rule is None else simulate(trial.test, rule)
     asked = (seen.codes != NOT_ASKED).sum(axis=(2, 3)).mean(axis=0)
     judged = trial.model.judged(seen)
     cost = float(asked @ np.array([prices[name] for name in seen.annotators]))

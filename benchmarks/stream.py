@@ -23,11 +23,11 @@ import numpy as np
 from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.audit import audit_in_order
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.recent_texts import RecentTexts
 
 ROWS, GOLD, TEXTS, SHIFT = 1_000, 300, 20_000, 10_000

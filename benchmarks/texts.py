@@ -21,9 +21,9 @@ from benchmarks.public_tasks import PANELS, panel_of, read_task
 from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.solver import one_thread
 
 MAX_ERROR = 0.10
 KEPT_ASIDE = ("policy_FR", "toxicity_RU", "sust_finance_EN")

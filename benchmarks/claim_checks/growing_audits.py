@@ -73,6 +73,6 @@ def _tried(data: str, alpha: float) -> Iterator[bool]:
             continue
         left -= 1
         later = one_fit(Cell(data, "lr", needed.likely), 10_000 + seed).gold
-        thresholds = find_thresholds(later, votes.labels, promise, spent)
+        thresholds = find_thresholds(later, votes.labels, promise, promise.level(len(later.right), spent))
         shares = accepted(later.confidence, later.best, votes.labels, thresholds) if thresholds else np.zeros(1)
         yield bool(shares.mean() >= WORTHWHILE)

@@ -18,11 +18,12 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate
 from pcs_annotator.judging.evaluate.methods import ready
-from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
+from pcs_annotator.judging.evaluate.scored import MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.fit_weights import fit_optimiser
 from pcs_annotator.judging.heldout import Splits
-from pcs_annotator.judging.metrics.figures import accuracy, auroc, auroc_confidence
+from pcs_annotator.judging.metrics.figures import auroc
+from tests.judging.metrics.alone import accuracy, auroc_confidence
 
 WANTED = 0.92
 SETS: Mapping[str, Callable[[], Dataset]] = {

@@ -24,8 +24,7 @@ from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.evaluate.harness import cross_validate, evaluate
 from pcs_annotator.judging.evaluate.methods import OnCells, original_of
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions
-from pcs_annotator.judging.evaluate.side_by_side import adjusted
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, adjusted
 from pcs_annotator.studies.paper.study import (
     Compared,
     ExperimentBench,

@@ -102,7 +102,8 @@ def _looks(loop: Sequence[Fit], cell: Cell, promise: Promise) -> Iterator[Seen]:
 
 
 def _thresholds(fit: Fit, cell: Cell, promise: Promise, spent: float = 0.0) -> Thresholds:
-    return find_thresholds(fit.gold, data_under(cell.data, cell.condition)[0].labels, promise, spent)
+    level = promise.level(len(fit.gold.right), spent)
+    return find_thresholds(fit.gold, data_under(cell.data, cell.condition)[0].labels, promise, level)
 
 
 def _one_look_at_full_level(fit: Fit, alpha: float) -> Thresholds:

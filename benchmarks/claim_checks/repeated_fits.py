@@ -142,7 +142,7 @@ def one_fit(cell: Cell, seed: int) -> Fit:
     how = Learning(optimiser=cell.optimiser, splits=Splits(seed=seed))
     if cell.condition == "stopped early":
         model, strategy, _, trial = learn_frugal(votes, gold, how)
-        votes = simulate(votes, strategy).votes
+        votes = simulate(votes, strategy)
     else:
         model, trial = fit_model(votes, gold, how, distinct=distinct)
     assert trial is not None

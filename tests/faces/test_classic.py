@@ -384,14 +384,6 @@ def test_rewrites_of_a_function_are_not_checked_unless_it_is_given_as_a_relation
     assert any(row["text_mr1"] for row in cells())
 
 
-def test_a_relation_that_never_applies_gives_a_warning() -> None:
-    write_dataset(8)
-    pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
-    pcs.register_mr("never", lambda text: None)
-    with pytest.warns(PcsWarning, match="'never' .*8 texts"):
-        pcs.fit()
-
-
 def test_many_texts_are_asked_in_one_batch_and_equal_ones_once(stub: StubProcess) -> None:
     write_dataset(6)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, None, "k", generate_annotations=True, relations=[]).fit()
@@ -402,28 +394,22 @@ def test_many_texts_are_asked_in_one_batch_and_equal_ones_once(stub: StubProcess
     assert pcs.annotate_many([]) == []
 
 
-def test_it_works_inside_a_running_event_loop() -> None:
+@pytest.mark.asyncio
+async def test_it_works_inside_a_running_event_loop() -> None:
     write_dataset(10)
-
-    async def notebook() -> None:
-        pcs = panel()
-        scores = pcs.annotate(ALIENS)
-        assert await pcs.aannotate(ALIENS) == scores
-        assert await pcs.aannotate_many([ALIENS]) == [scores]
-        assert await pcs.afit() is pcs
-
-    asyncio.run(notebook())
+    pcs = panel()
+    scores = pcs.annotate(ALIENS)
+    assert await pcs.aannotate(ALIENS) == scores
+    assert await pcs.aannotate_many([ALIENS]) == [scores]
+    assert await pcs.afit() is pcs
 
 
-def test_concurrent_callers_fit_once() -> None:
+@pytest.mark.asyncio
+async def test_concurrent_callers_fit_once() -> None:
     write_dataset(10)
     good = model("good", 0.1)
     pcs = PCS(PROMPT, "dataset.csv", good, generate_annotations=True, relations=[])
-
-    async def together() -> None:
-        await asyncio.gather(*(pcs.aannotate(f"Text {number}.") for number in range(3)))
-
-    asyncio.run(together())
+    await asyncio.gather(*(pcs.aannotate(f"Text {number}.") for number in range(3)))
     assert good.calls == 10 + 3
 
 
@@ -460,31 +446,22 @@ def test_a_text_without_a_usable_answer_gets_equal_scores_and_a_warning() -> Non
     assert scores[1] == {"Fake": 0.5, "Real": 0.5}
 
 
-def test_a_spent_budget_gives_a_warning_and_a_larger_one_resumes() -> None:
+@pytest.mark.asyncio
+async def test_a_spent_budget_gives_a_warning_and_a_larger_one_resumes() -> None:
     write_dataset(10)
-
-    async def main() -> None:
-        async with StubServer(Behaviour()) as stub:
-            spec = f"{stub.url}#m"
-            prices = CollectSettings(prices={spec: (1.0, 1.0)})
-            poor = PCS(
-                PROMPT,
-                "dataset.csv",
-                spec,
-                generate_annotations=True,
-                relations=[],
-                budget_usd=0.001,
-                settings=prices,
-            )
-            with pytest.warns(PcsWarning, match=r"\d+ questions .*budget reached"):
-                await poor.afit()
-            paid = stub.stats().requests
-            rich = PCS(PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], settings=prices)
-            await rich.afit()
-            assert 0 < paid < 10
-            assert stub.stats().requests == 10
-
-    asyncio.run(main())
+    async with StubServer(Behaviour()) as stub:
+        spec = f"{stub.url}#m"
+        prices = CollectSettings(prices={spec: (1.0, 1.0)})
+        poor = PCS(
+            PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], budget_usd=0.001, settings=prices
+        )
+        with pytest.warns(PcsWarning, match=r"\d+ questions .*budget reached"):
+            await poor.afit()
+        paid = stub.stats().requests
+        rich = PCS(PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], settings=prices)
+        await rich.afit()
+        assert 0 < paid < 10
+        assert stub.stats().requests == 10
 
 
 def test_before_learning_there_are_no_weights() -> None:
@@ -493,12 +470,6 @@ def test_before_learning_there_are_no_weights() -> None:
         _ = pcs.weights
     with pytest.raises(ConfigError, match=r"call fit\(\) first"):
         _ = pcs.labels
-
-
-@pytest.mark.parametrize("name", ["lr", "Ga", "NAIVE-BAYES", "Uniform"])
-def test_optimiser_names_ignore_case(name: str) -> None:
-    write_dataset(10)
-    assert is_distribution(panel(optimizer=name).annotate(ALIENS))
 
 
 def test_rows_without_a_label_are_neither_asked_about_nor_learned_from() -> None:

@@ -320,7 +320,8 @@ def test_async_twins_leave_the_loop_free(data: Path, fitted: RunResult) -> None:
     asyncio.run(main())
 
 
-def test_a_cancelled_run_keeps_its_answers_and_the_next_one_resumes(data: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_cancelled_run_keeps_its_answers_and_the_next_one_resumes(data: Path) -> None:
     asked: list[str] = []
     going_on = threading.Event()
 
@@ -334,16 +335,12 @@ def test_a_cancelled_run_keeps_its_answers_and_the_next_one_resumes(data: Path) 
 
     usual: dict[str, Any] = {"labels": ["good", "bad"], "models": [mine], "relations": ["original"]}
     usual["concurrency"] = 1
-
-    async def cancel() -> None:
-        waiting = asyncio.ensure_future(arun(TEXTS, **usual))
-        while len(asked) < 8:
-            await asyncio.sleep(0.01)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(cancel())
+    waiting = asyncio.ensure_future(arun(TEXTS, **usual))
+    while len(asked) < 8:
+        await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
     assert 8 <= len(asked) < 12
     going_on.set()
     result = run(TEXTS, **usual)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pcs_annotator.judging.evaluate.scored import one_thread
+from pcs_annotator.judging.solver import one_thread
 
 
 @pytest.fixture(scope="session", autouse=True)

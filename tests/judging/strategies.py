@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import Optimiser, PcsWarning, Votes, Weights, fit_weights
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold_codes import gold_codes
+from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
@@ -51,6 +52,11 @@ def labelled_votes(draw: st.DrawFn, *, max_items: int = 12) -> Labelled:
     known: st.SearchStrategy[str | None] = st.sampled_from([*votes.labels, None])
     gold = draw(st.lists(known, min_size=len(votes), max_size=len(votes)))
     return Labelled(votes, [draw(st.sampled_from(votes.labels)), *gold[1:]])
+
+
+def asked_in(votes: Votes) -> Integers:
+    """How many questions were asked about every item."""
+    return np.asarray((votes.codes != NOT_ASKED).sum(axis=(1, 2, 3)))
 
 
 def any_simplex(size: int) -> st.SearchStrategy[Floats]:

@@ -15,7 +15,7 @@ from pcs_annotator import Weights
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Evidence, VoteScale
-from pcs_annotator.judging import calibrate as calibration
+from pcs_annotator.judging import solver
 from pcs_annotator.judging.calibrate import (
     UNCALIBRATED,
     CalibrationMethod,
@@ -25,7 +25,8 @@ from pcs_annotator.judging.calibrate import (
     shrinkage,
     tempered,
 )
-from pcs_annotator.judging.metrics.figures import ece, log_loss
+from pcs_annotator.judging.metrics.figures import log_loss
+from tests.judging.metrics.alone import ece
 
 LABELS = ("a", "b", "c")
 METHODS = get_args(CalibrationMethod)
@@ -109,7 +110,7 @@ def test_confident_and_wrong_scores_still_reach_the_maximum() -> None:
 def test_a_fit_cut_short_is_still_better_than_none(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, gold = random_rows(40)
     best = loss(point_of(fit_calibrator(scores, gold, LABELS)), scores, gold)
-    monkeypatch.setattr(calibration, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(solver, "NEWTON_STEPS", 1)
     reached = loss(point_of(fit_calibrator(scores, gold, LABELS)), scores, gold)
     assert best < reached < loss(np.array([1.0, 0, 0, 0]), scores, gold)
 

@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, labelled_rows, unseen_labels
-from pcs_annotator.judging.heldout import AskPolicy, Splits, run_trial
+from pcs_annotator.judging.heldout import Splits, run_trial
 from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.regression import LinearRegression
@@ -196,7 +196,7 @@ def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_
 
     everything, part = (
         learn_model(votes, gold, HOW),
-        fit_model(votes, coded(votes, gold), HOW, ask_policy=AskPolicy(first_only)).model,
+        fit_model(votes, coded(votes, gold), HOW, ask_policy=first_only).model,
     )
     assert everything.profile is not None
     assert part.profile is not None

@@ -37,7 +37,7 @@ def learned(prices: dict[str, float] | None = None) -> Frugal:
 def test_the_exact_stop_asks_less_and_gives_the_labels_of_asking_everything() -> None:
     frugal = learned()
     everything = learn_model(VOTES, GOLD, HOW)
-    asked = simulate(NEW, frugal.strategy).votes
+    asked = simulate(NEW, frugal.strategy)
     assert (asked.codes != NOT_ASKED).mean() < 0.8
     assert frugal.model.judged(asked).best.tolist() == everything.judged(NEW).best.tolist()
     assert frugal.model.weights.by_annotator == everything.weights.by_annotator
@@ -52,7 +52,7 @@ def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: 
     known, unknown = graded_votes(votes, kind, 3), graded_votes(new, kind, 4)
     how = Learning(optimiser=optimiser, splits=Splits(repeats=1))
     frugal, everything = learn_frugal(known, coded(votes, skewed), how), learn_model(known, skewed, how)
-    stopped = simulate(unknown, frugal.strategy).votes
+    stopped = simulate(unknown, frugal.strategy)
     late, early = everything.judged(unknown), frugal.model.judged(stopped)
     np.testing.assert_array_equal(early.best, late.best)
     assert early.probabilities is not None
@@ -76,7 +76,7 @@ def test_promise_and_confidence_are_about_texts_asked_in_part() -> None:
 
 def test_spending_adds_up() -> None:
     frugal = learned()
-    asked = simulate(VOTES, frugal.strategy).votes.codes != NOT_ASKED
+    asked = simulate(VOTES, frugal.strategy).codes != NOT_ASKED
     spending = frugal.spending
     assert spending.questions == pytest.approx(asked.mean())
     assert spending.by_annotator == pytest.approx(dict(zip(VOTES.annotators, asked.mean(axis=(0, 2, 3)), strict=True)))
@@ -93,7 +93,7 @@ def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() 
 def test_of_graded_votes_every_question_is_asked() -> None:
     graded = graded_votes(VOTES, "mixed")
     strategy = exact_stop(graded, learn_model(graded, GOLD, Learning()))
-    stopped = simulate(graded, strategy).votes
+    stopped = simulate(graded, strategy)
     np.testing.assert_array_equal(stopped.codes, graded.codes)
     np.testing.assert_array_equal(stopped.grades, graded.grades)
     assert spending_of(graded, strategy).questions == 1
@@ -111,7 +111,7 @@ def test_without_a_calibrator_asking_stops_when_the_highest_score_is_settled(gol
     frugal = learn_frugal(VOTES, gold, Learning(splits=Splits(calibration=calibration)))
     assert frugal.model.calibrator is None
     assert (frugal.trial is None) == (gold_rows < 10)
-    asked = simulate(NEW, frugal.strategy).votes
+    asked = simulate(NEW, frugal.strategy)
     expected = choose(score(NEW, frugal.model.weights), NEW.labels)
     assert frugal.model.judged(asked).best.tolist() == expected.tolist()
     assert (asked.codes != NOT_ASKED).mean() < 0.8
@@ -131,7 +131,7 @@ def test_a_cascade_asks_the_expensive_annotator_least_and_gives_the_same_labels(
     shares = cascade.spending.by_annotator
     assert shares["model-0"] < shares["model-1"]
     assert shares["model-0"] < plain.spending.by_annotator["model-0"]
-    asked = (simulate(NEW, one.strategy).votes for one in (cascade, plain))
+    asked = (simulate(NEW, one.strategy) for one in (cascade, plain))
     early, late = (plain.model.judged(votes).best.tolist() for votes in asked)
     assert early == late
 

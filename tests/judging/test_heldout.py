@@ -15,7 +15,6 @@ from pcs_annotator.judging import heldout as crossfit
 from pcs_annotator.judging.calibrate import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.fit_weights import fit_optimiser, optimisers
 from pcs_annotator.judging.heldout import (
-    AskPolicy,
     Splits,
     calibrated_out_of_fold,
     cross_fit,
@@ -114,9 +113,7 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
         policies.append((held_out, weights, calibrator))
         return held_out.only(np.array([[[True]], [[False]]]))
 
-    found, whole = (
-        cross_fit(LinearRegression(), votes, gold, splits, policy) for policy in (AskPolicy(first_annotator), None)
-    )
+    found, whole = (cross_fit(LinearRegression(), votes, gold, splits, policy) for policy in (first_annotator, None))
     fold = stratified_folds(gold, 5, seed=0)
     for number, (held_out, weights, calibrator) in enumerate(policies):
         rows = fold == number

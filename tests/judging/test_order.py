@@ -14,7 +14,7 @@ from pcs_annotator.judging.early_stop import ExactStop
 from pcs_annotator.judging.frugal import order_of, simulate
 from pcs_annotator.judging.score import choose
 from tests.builders import simulated_votes, votes_of
-from tests.judging.strategies import LEARNERS, quick, quiet_fit
+from tests.judging.strategies import LEARNERS, asked_in, quick, quiet_fit
 
 WEIGHTS = Weights(
     annotators=["a", "b"],
@@ -75,14 +75,14 @@ def test_weights_that_read_log_odds_are_ordered_by_their_summary() -> None:
 def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
     votes = votes_of([[[0, 1, 0, 1]], [[0, 1, NOT_ASKED, 1]], [[-1, 1, 1, 0]], [[0, 1, 0, 1]]])
     stopped = simulate(votes, AskTwo())
-    assert stopped.asked.tolist() == [2, 1, 2, 2]
-    assert stopped.votes.codes[..., 0].tolist() == [
+    assert asked_in(stopped).tolist() == [2, 1, 2, 2]
+    assert stopped.codes[..., 0].tolist() == [
         [[0, -2, 0, -2]],
         [[0, -2, -2, -2]],
         [[-1, -2, 1, -2]],
         [[0, -2, 0, -2]],
     ]
-    assert stopped.votes.ids == votes.ids
+    assert stopped.ids == votes.ids
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "majority", "uniform"])
@@ -90,6 +90,6 @@ def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str
     votes, names = simulated_votes([0.9, 0.8, 0.6], items=120)
     weights = quiet_fit(votes, [*names], quick(name))
     stopped = simulate(votes, ExactStop(weights, votes.labels, order_of(weights)))
-    all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped.votes))
+    all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped))
     np.testing.assert_array_equal(early, all_asked)
-    assert stopped.asked.mean() < 10 or name == "scaling"  # which reads log-odds, so that everything is asked
+    assert asked_in(stopped).mean() < 10 or name == "scaling"  # which reads log-odds, so that everything is asked

@@ -18,6 +18,7 @@ from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.reasons import TEXT_OR_ERRORS
 from pcs_annotator.judging.text_model import LEAST_GOLD, PRIOR_ROWS, TextModel, _fit, fit_text_model
+from tests.judging.strategies import asked_in
 from tests.judging.written import LABELS, WORDS, known, voted, written
 
 
@@ -196,9 +197,9 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     whole = fit_model(votes, some, how).model
     assert frugal.model.text is not None
     stopped = simulate(votes, exact_stop(votes, whole))
-    assert np.array_equal(whole.judged(stopped.votes).best, whole.judged(votes).best)
+    assert np.array_equal(whole.judged(stopped).best, whole.judged(votes).best)
     without = simulate(votes, exact_stop(votes, fit_model(votes, some, replace(how, text=False)).model))
-    assert stopped.asked.sum() < without.asked.sum()
+    assert asked_in(stopped).sum() < asked_in(without).sum()
     said = frugal.strategy.text_prior(texts[200])
     assert said is not None
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from pcs_annotator.core.chat import Message, Reply, Request
-from pcs_annotator.models.local.runner import Manner, Runner, WaitingQuestion
+from pcs_annotator.models.local.runner import Runner, WaitingQuestion
 
 Jobs = Sequence[WaitingQuestion]
 
@@ -24,7 +24,7 @@ class Batcher(Runner):
         self._function(jobs)
 
     async def asked(self, number: int) -> int:
-        reply = await self.ask(Request(messages=(Message("user", str(number)),)), Manner())
+        reply = await self.ask(Request(messages=(Message("user", str(number)),)), "chat")
         return int(reply.text)
 
 
@@ -52,12 +52,6 @@ def test_questions_that_wait_together_are_answered_together() -> None:
     assert asyncio.run(go()) == [2 * number for number in range(10)]
     assert max(sizes) == 4
     assert sum(sizes) == 10
-    batcher.close()
-
-
-def test_it_serves_one_loop_after_the_other() -> None:
-    batcher = Batcher(double, threads=2, size=4)
-    assert [asyncio.run(batcher.asked(number)) for number in range(3)] == [0, 2, 4]
     batcher.close()
 
 
@@ -111,28 +105,6 @@ def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
 
     assert asyncio.run(go()) == 8
     assert seen == [1, 3]
-    batcher.close()
-
-
-def test_cancelling_a_caller_whose_question_is_being_answered_does_no_harm() -> None:
-    go_on, begun = threading.Event(), threading.Event()
-
-    def work(jobs: Jobs) -> None:
-        begun.set()
-        assert go_on.wait(10)
-        double(jobs)
-
-    batcher = Batcher(work, threads=1, size=1)
-
-    async def go() -> int:
-        first = asyncio.create_task(batcher.asked(1))
-        await asyncio.to_thread(begun.wait, 10)
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        go_on.set()
-        return await batcher.asked(5)
-
-    assert asyncio.run(go()) == 10
     batcher.close()
 
 

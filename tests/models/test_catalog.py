@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.chat import Usage
-from pcs_annotator.models.catalog import Price, context_of, known_models, price_of, provider_of
+from pcs_annotator.models.catalog import Price, context_of, known_models, price_of
 
 
 @pytest.mark.parametrize("name", known_models())
@@ -48,8 +48,3 @@ def test_cost_is_per_million_tokens() -> None:
     price = Price(1.0, 2.0)
     assert price.cost(Usage(input_tokens=1_000_000, output_tokens=500_000)) == 2.0
     assert price.cost(Usage(input_tokens=5)) is None
-
-
-def test_a_bare_name_without_a_known_provider() -> None:
-    assert provider_of("my-model") is None
-    assert provider_of("folder/model.gguf") is None

@@ -296,9 +296,9 @@ def test_functions_answer(function: Callable[[Any], Any], answer: str) -> None:
     assert run(ask_once(resolve_model(function))).text == answer
 
 
-def test_what_a_function_takes_can_be_specified() -> None:
-    model = FunctionModel(lambda messages: messages[0]["role"], takes="messages", name="mine")
-    assert run(ask_once(model)).text == "system"
+def test_a_function_may_have_a_name() -> None:
+    model = FunctionModel(roles, name="mine")
+    assert run(ask_once(model)).text == "system,user"
     assert model.name == "function:mine"
     assert repr(model) == "FunctionModel('function:mine')"
 

@@ -48,7 +48,7 @@ def test_a_closed_model_works_again_in_another_loop() -> None:
         nonlocal model
         async with serving() as stub:
             model = model or resolve_model("groq:x", stub.opens("groq"))
-            model._client.url = f"{stub.url}/chat/completions"
+            model.url = f"{stub.url}/chat/completions"
             return (await ask_once(model)).text
 
     assert [run(go()), run(go())] == ["positive", "positive"]
@@ -74,7 +74,7 @@ def test_a_loop_that_ended_without_closing_does_not_block_the_next() -> None:
         nonlocal model
         async with serving() as stub:
             model = model or resolve_model("groq:x", stub.opens("groq"))
-            model._client.url = f"{stub.url}/chat/completions"
+            model.url = f"{stub.url}/chat/completions"
             reply = await (ask_once(model) if close else model.ask(question()))
             return str(reply.text)
 

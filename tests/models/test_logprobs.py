@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import inf, isnan, nan
 from typing import Any
 
@@ -183,12 +182,3 @@ def test_what_is_not_a_number_comes_back_as_such() -> None:
     found = unpack(stored)
     assert isinstance(found, tuple)
     assert isnan(found[0].alternatives[0][1])
-
-
-def test_an_answer_of_three_labels_takes_about_a_hundred_bytes() -> None:
-    likely = entry("positive", -0.4668, neutral=-1.1928, negative=-3.9008, The=-3.912, Positive=-3.9429)
-    found = read([entry("<label>"), likely, entry("</label>")], "<label>positive</label>")
-    stored = pack(found)
-    assert stored is not None
-    assert len(stored) < 160
-    assert json.loads(stored)[0][1][:2] == [["positive", -0.4668], ["neutral", -1.1928]]

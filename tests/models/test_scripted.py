@@ -58,9 +58,7 @@ def test_another_salt_gives_other_answers() -> None:
 
 @pytest.mark.parametrize(
     ("system", "labels"),
-    [
-        ("Answer <label>Fake</label> or <label>Real</label>.", {"<label>Fake</label>", "<label>Real</label>"}),
-    ],
+    [("Answer <label>Fake</label> or <label>Real</label>.", {"<label>Fake</label>", "<label>Real</label>"})],
 )
 def test_labels_are_found_in_the_prompt(system: str, labels: set[str]) -> None:
     assert {answer_by_hash(question(str(number), system=system)) for number in range(40)} == labels

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pcs_annotator import Expectation
@@ -87,18 +85,6 @@ def test_groups_decimals_and_units_are_read() -> None:
     assert read_numbers("1,234,567 at 10:30 for $3.5bn, a 20-year-old, 5k, .5")[0] == (
         *(1234567.0, 10.0, 30.0, 3.5e9, 20.0, 5000.0, 0.5),
     )
-
-
-def test_surface_checks_are_quick() -> None:
-    rewrites = [Rewrite(f"{SENTENCE} {n} men.", f"{SENTENCE.replace('said', 'stated')} {n} men.") for n in range(200)]
-    times = []
-    for rewrite in rewrites:
-        start = time.thread_time()
-        complaints = unchanged(rewrite), length(rewrite), numbers(rewrite)
-        times.append(time.thread_time() - start)
-        assert complaints == ("", "", "")
-    # Usually 60 µs; machines differ.
-    assert sorted(times)[100] < 300e-6
 
 
 SENTENCES = {

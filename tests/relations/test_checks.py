@@ -74,10 +74,7 @@ SPOILT = [
     (1, "On Monday, Tova Quist informed Odalys Brent that the bridge was safe for twenty buses."),
     (1, "On Monday, Tova Quist informed Hanne Dahl that the bridge was safe for twelve buses."),
     (1, "On Monday, Tova Quist informed Odalys Brent that"),
-    (
-        2,
-        "The river did not go up by three feet, and the people of Selby were led to a school by Captain Orla Finch.",
-    ),
+    (2, "The river did not go up by three feet, and the people of Selby were led to a school by Captain Orla Finch."),
     (2, "The river went up by nine feet, and the people of Selby were brought to a school by Captain Orla Finch."),
     (2, "The river went up by three feet, and the people of Lisbon were brought to a school by Captain Orla Finch."),
     (2, "The river went up by three feet, and the people of Selby were"),

@@ -14,7 +14,6 @@ from pcs_annotator.relations.combine import (
     InTurn,
     choose_relations,
     find_relation,
-    known_relations,
     text_parts,
 )
 from pcs_annotator.relations.function import FunctionRelation
@@ -51,10 +50,6 @@ def test_a_plus_makes_a_sequence_and_a_bar_a_choice() -> None:
     assert either.needs == {"rewriter"}
 
 
-def test_alternatives_of_different_names_get_a_name_that_tables_can_hold() -> None:
-    assert names("rule:case|rule:frame") == ["rule:case/rule:frame"]
-
-
 def test_a_relation_of_an_installed_package_is_found() -> None:
     (found,) = choose_relations(["whispered"], WITHOUT)
     assert asyncio.run(found.rewrite("Calm Down", Context())).text == "calm down"
@@ -87,14 +82,6 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
         choose_relations(specs, options)
 
 
-def test_the_paper_s_three_and_the_others_are_known() -> None:
-    known = {relation.name for relation in known_relations({"polite": POLITE})}
-    by_model = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register")
-    by_rule = ("case", "typo", "frame")
-    assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
-    assert {"original", "polite", "llm:noise"} <= known
-
-
 @pytest.mark.parametrize("name", sorted(set(relations.names()) - {"original"}))
 def test_every_relation_says_what_it_is(name: str) -> None:
     relation = relations.create(name)
@@ -117,11 +104,6 @@ def test_parts_are_applied_from_left_to_right() -> None:
     question = FunctionRelation("question", lambda text: f"{text}?")
     assert rewritten(InTurn("question+twice", (question, TWICE))).text == "a text? a text?"
     assert rewritten(InTurn("twice+question", (TWICE, question))).text == "a text a text?"
-
-
-def test_a_composition_is_compared_with_the_first_text() -> None:
-    variant = rewritten(InTurn("loud+twice", (LOUD, TWICE)))
-    assert (variant.relation, variant.status, variant.source) == ("loud+twice", "changed", "a text")
 
 
 @pytest.mark.parametrize("parts", [(NEVER, LOUD), (LOUD, NEVER)])

@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.relations.language import (
-    known_language,
-    language_of,
-    may_be_english,
-    other_language,
-    why_not_prose,
-)
+from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language, why_not_prose
 
 ENGLISH = [
     "Oscar Pistorius Attempts To Commit Suicide",

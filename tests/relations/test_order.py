@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing, usual_instruction
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations, find_relation
-from pcs_annotator.relations.order import LabelOrder
+from pcs_annotator.relations.question import LabelOrder
 
 FEELING = Task("How does the writer feel?", ["positive", "neutral", "negative"], {"neutral": "no feeling"})
 

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from pcs_annotator import PromptedRelation, Variant
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.check_words import Rewrite
 from pcs_annotator.relations.checks import run_checks
 from pcs_annotator.relations.phrases import fenced
 from pcs_annotator.relations.prompted import built_in, messages_for, prompt_file
 from pcs_annotator.relations.rewrite_in_reply import CUT_OFF, DOES_NOT_APPLY, NOTHING_WRITTEN, REFUSES, REMINDER
-from tests.stub import Behaviour, StubServer
 
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
 NAMES = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register", "noise")
@@ -52,12 +50,6 @@ def saying(text: str) -> Callable[[str], Reply]:
 
 def loud(text: str) -> Reply:
     return Reply(text=text.upper())
-
-
-def test_the_models_text_is_the_variant() -> None:
-    variant, _ = rewritten(TEXT, saying(" The man was bitten by the dog.\n"))
-    good = "The man was bitten by the dog."
-    assert variant == Variant(relation="voice", status="changed", text=good, source=TEXT)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +92,6 @@ def test_a_place_in_the_prompt_is_filled_with_the_text_and_nothing_else_is() -> 
 def test_a_text_never_contains_the_tags_around_it(text: str) -> None:
     opening, *_, closing = fenced(text).split("\n")
     assert fenced(text).count(opening) == fenced(text).count(closing) == 1
-
-
-def test_a_text_that_contains_its_own_tag_gets_another() -> None:
-    tags = {fenced("a").partition("\n")[0]}
-    text = f"a {fenced('a')}"
-    tags.add(fenced(text).partition("\n")[0])
-    assert len(tags) == 2
 
 
 @pytest.mark.parametrize(
@@ -214,28 +199,6 @@ def test_every_built_in_relation_has_its_own_prompt(name: str) -> None:
     assert "{text}" not in relation.prompt
 
 
-def test_what_rewrites_may_do_depends_on_the_relation() -> None:
-    assert built_in("double-negation").expects.negations == "doubled"
-    assert built_in("double-negation").expects.longest == built_in("expansion").expects.longest == 2.5
-    assert built_in("noise").expects.misspells
-
-
-@pytest.mark.enable_socket
-def test_a_server_rewrites_over_http() -> None:
-    async def go() -> tuple[Variant, int]:
-        async with StubServer(Behaviour()) as stub:
-            model = resolve_model(f"{stub.url}#rewriter", {})
-            variant = await built_in("voice").rewrite(TEXT, Context(ask=model.ask))
-            await model.close()
-            return variant, stub.stats().requests
-
-    variant, requests = asyncio.run(go())
-    assert variant.status == "changed"
-    assert variant.text is not None
-    assert variant.text.endswith(f", {TEXT}")
-    assert requests == 1
-
-
 GERMAN = "Die Stadtverwaltung hat den Plan am Montag abgelehnt."
 
 
@@ -261,14 +224,6 @@ def test_the_prompt_for_english_and_unclear_texts_stays_as_it_was(text: str) -> 
 
 def test_a_prompt_of_ones_own_says_itself_which_language_it_wants() -> None:
     assert "German" not in system_of(VOICE, GERMAN)
-
-
-def test_a_script_with_few_tokens_has_more_room() -> None:
-    _, [english] = rewritten("a" * 100, loud)
-    _, [chinese] = rewritten("这" * 100, saying("好"))
-    assert chinese.max_tokens is not None
-    assert english.max_tokens is not None
-    assert chinese.max_tokens > 3 * english.max_tokens
 
 
 OTHER = "Police in Hull found three stolen vans behind a closed cinema."

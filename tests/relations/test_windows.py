@@ -84,7 +84,7 @@ def rewritten(text: str, outcomes: dict[str, str | Refused], longest: int = 12) 
     async def rewrite(piece: str) -> str | Refused:
         return outcomes.get(piece, piece.upper())
 
-    return asyncio.run(rewrite_in_windows("loud", text, longest, rewrite))
+    return asyncio.run(rewrite_in_windows("loud", text, rewrite, longest))
 
 
 def test_windows_are_joined_with_the_blanks_that_were_between_them() -> None:
@@ -131,5 +131,5 @@ def test_a_window_that_raises_waits_for_the_others() -> None:
         return piece.upper()
 
     with pytest.raises(RuntimeError, match="down"):
-        asyncio.run(rewrite_in_windows("loud", "It rained. We left.", 12, rewrite))
+        asyncio.run(rewrite_in_windows("loud", "It rained. We left.", rewrite, 12))
     assert done == ["We left."]

@@ -39,7 +39,7 @@ from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.wording import WithExamples
+from pcs_annotator.relations.question import WithExamples
 from pcs_annotator.reviewing.run_rows import asked_questions
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.ask import open_job

@@ -8,7 +8,6 @@ import pytest
 
 from pcs_annotator import ABSTAINED, PcsWarning, Votes
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.runs.columns import probabilities
 from pcs_annotator.runs.learn import (
@@ -75,12 +74,6 @@ def test_without_gold_all_votes_count_the_same_and_nothing_is_calibrated() -> No
     assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
     assert learned.model.calibrator is None
     assert "no gold labels" in learned.no_figures
-
-
-def test_figures_come_back_from_plain_values_as_they_were() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=60)
-    for figures in learn(votes, gold, QUICK).figures:
-        assert MethodFigures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
 
 
 def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:
@@ -207,7 +200,7 @@ def test_the_model_file_has_the_settings_of_learning() -> None:
     written = model_file(learn(votes, gold, QUICK), QUICK, votes.labels)
     assert written["learn"]["max_error"] == 0.05
     assert written["labels"] == list(votes.labels)
-    assert written["certificate"]["n_gold"] == 40
+    assert written["certificate"]["gold_rows"] == 40
 
 
 def test_the_model_is_the_one_that_a_run_learns() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
@@ -210,7 +211,7 @@ def test_whoever_tries_promises_on_average_until_one_holds_is_told_what_all_of_t
         assert found.holds
         assert found.tried == tried
         assert f"at most {100 * (error + tried):.1f} %" in " ".join(promised(found).details)
-        assert Certificate.from_dict(found.to_dict()).tried == tried
+        assert from_plain(Certificate, to_plain(found)).tried == tried
     assert [look["used"] for look in recorded_tests(folder)] == [0.001, 0.0, 0.0]
     assert found is not None
     refused = Claimed("promise", "k", found)

@@ -17,7 +17,7 @@ from pcs_annotator.core.task import BETWEEN, Phrasing, pair_text, usual_instruct
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.relations.order import LabelOrder
+from pcs_annotator.relations.question import LabelOrder
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.runs.default_panel import PAIR, default_panel
 from pcs_annotator.tables.chunks import Columns, TableStream

@@ -13,7 +13,8 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluate.agreement import Scale, against_gold
-from pcs_annotator.judging.evaluate.side_by_side import KEPT, MethodFigures
+from pcs_annotator.judging.evaluate.methods import Calls
+from pcs_annotator.judging.evaluate.scored import FIGURES, MethodFigures
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate
@@ -118,14 +119,14 @@ def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
 def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said: tuple[str, str] | None) -> None:
     facts = facts_of(mixed(20, 20), mixed(20, 20))
     estimate = Estimate(0.4, Interval(low, high), 40)
-    figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, estimate))]
+    figures = [MethodFigures("lr", dict.fromkeys(FIGURES, estimate), Calls(1.0, 0.0))]
     flags = found(replace(facts, learned=replace(facts.learned, figures=figures)))
     assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
 
 
 def test_a_finding_about_answers_does_not_contradict_labels_that_the_texts_make_right() -> None:
     facts = facts_of(mixed(30, 30), mixed(30, 30))
-    figures = [MethodFigures(method="lr", figures=dict.fromkeys(KEPT, Estimate(0.4, Interval(0.2, 0.45), 60)))]
+    figures = [MethodFigures("lr", dict.fromkeys(FIGURES, Estimate(0.4, Interval(0.2, 0.45), 60)), Calls(1.0, 0.0))]
     words = [f"{'lovely' if row < 30 else 'awful'} room {row}" for row in range(60)]
     text = fit_text_model(words, np.repeat([0, 1], 30).astype(np.int8), LABELS)
     assert text is not None

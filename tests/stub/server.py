@@ -25,11 +25,7 @@ _REFUSALS = {
     500: ("server_error", "The server had an error while processing your request."),
     503: ("overloaded", "The model is overloaded. Please try again later."),
 }
-_SILENT = {
-    "hang": Reply(b"", then="hang"),
-    "drop_before": Reply(b"", then="close"),
-    "reset": Reply(b"", then="reset"),
-}
+_SILENT = {"hang": Reply(b"", then="hang"), "drop_before": Reply(b"", then="close"), "reset": Reply(b"", then="reset")}
 
 
 class Stub:

@@ -56,7 +56,7 @@ def test_people_label_the_rest_and_the_whole_table_keeps_the_promise(folder: Pat
     written = [row["labelled_by"] for row in read_csv(last.out)]
     assert {*written} == {"machine", "person"}
     assert written.count("person") == last.labelled == 150 + first.left
-    again = finish(folder, 0.03, again=True)  # uses fewer errors, and more gold
+    again = finish(folder, 0.03, Terms(again=True))  # uses fewer errors, and more gold
     assert again.gold_rows == 150
 
 

@@ -72,10 +72,7 @@ class CoderProvider:
             topic, frames = truth(row)
             topic = topic if right("topic") else TOPICS[1 - TOPICS.index(topic)]
             named = [frame for frame in FRAMES if (frame in frames) == right(frame)]
-            lines = {
-                "topic": f"<topic>{topic}</topic>",
-                "frames": f"<frames>{'; '.join(named) or 'none'}</frames>",
-            }
+            lines = {"topic": f"<topic>{topic}</topic>", "frames": f"<frames>{'; '.join(named) or 'none'}</frames>"}
             if "<frames>" not in asked:
                 return f"<label>{topic}</label>"
             return "\n".join(line for name, line in lines.items() if f"<{name}>:" in asked)
@@ -278,8 +275,7 @@ def test_a_fit_writes_all_labels_anew_with_what_people_said(pcs: Pcs) -> None:
 
 
 def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
-    pcs: Pcs,
-    capsys: pytest.CaptureFixture[str],
+    pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = ["text,topic", *(f"Text {row},{truth(row)[0]}" for row in range(60))]
     Path("data.csv").write_text("\n".join(lines) + "\n")

@@ -41,9 +41,7 @@ def left(parts: dict[str, dict[str, Any]]) -> dict[str, int]:
     return {part: one["unanswered"]["budget reached"] for part, one in parts.items()}
 
 
-def test_a_limit_on_calls_is_one_for_all_variables_and_each_command_has_its_own(
-    pcs: Pcs,
-) -> None:
+def test_a_limit_on_calls_is_one_for_all_variables_and_each_command_has_its_own(pcs: Pcs) -> None:
     first = found(pcs, "--max-calls", "50", code=3)
     assert calls(first) == 50
     assert {*left(first).values()} == {30}  # of 20 texts, two models, two questions; one call is about all variables

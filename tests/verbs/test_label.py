@@ -23,16 +23,7 @@ from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
-from tests.simulated import (
-    MODELS,
-    audited,
-    copy_run,
-    read_csv,
-    simulated_models,
-    simulated_run,
-    truth_of,
-    write_texts,
-)
+from tests.simulated import MODELS, audited, copy_run, read_csv, simulated_models, simulated_run, truth_of, write_texts
 
 pytestmark = pytest.mark.system
 
@@ -245,14 +236,6 @@ def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path
     assert found.model.decided_by == "agreement"
     assert all(outcome.reason.startswith("uncalibrated") for outcome in found.outcomes)
     assert (planned.frugal, planned.spending) == (None, None)
-
-
-def test_a_model_of_an_earlier_version_is_not_checked_for_drift(folder: Path) -> None:
-    model = read_json(folder / "model.json")
-    write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
-    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "shifted.csv", Saving(ask="all"))
-    assert found.model.certificate is None
-    assert {outcome.decision for outcome in found.outcomes} == {None}
 
 
 def test_a_plan_has_both_ways_and_calls_no_model(folder: Path) -> None:

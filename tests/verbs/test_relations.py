@@ -7,10 +7,7 @@ import pytest
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.verbs.relations import (
-    list_relations,
-    try_relation,
-)
+from pcs_annotator.verbs.relations import list_relations, try_relation
 
 
 def settings(folder: Path, **given: object) -> Config:

@@ -183,7 +183,6 @@ class PCS:
         return self._learned
 
     def _panel(self, task: Task) -> Panel:
-        """Return the models, relations and settings to ask with."""
         relations = list(self._relations.values())
         ledger = self.ledger or DEFAULT_LEDGER
         if self.ledger is None and self.dataset_path is not None:

@@ -156,7 +156,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self
 
     def _read(self, texts: Sequence[str], y: object) -> tuple["Classes", Task, list[str | None], list[int]]:
-        """Return classes, task, the gold label of every text, and the texts to ask about."""
         values = gold_of(y, len(texts))
         if not isinstance(self.task, Task | str):
             raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
@@ -259,7 +258,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
 
 def _listed(values: object, name: str) -> list[Any]:
-    """Return the argument as a list; a single value is an error."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(f"{name} is the single value {values!r:.60}: give a list, even for one")
     return list(values)

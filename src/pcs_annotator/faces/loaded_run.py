@@ -189,7 +189,6 @@ class LoadedRun(Frame):
         return with_columns(rows, columns_of(added), result_names(self.labels))
 
     def _rows(self, table: object, text_column: str | None) -> tuple[pa.Table, list[_Text]]:
-        """Return a table that `label_table` takes, and its texts."""
         source = place_or_table(table)
         rows = source if isinstance(source, pa.Table) else as_arrow(source)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self._text_column)).text
@@ -197,8 +196,7 @@ class LoadedRun(Frame):
         return rows, _texts_of(used or "", column)
 
     def _groups(self, rows: pa.Table, texts: Sequence[_Text]) -> list[str] | None:
-        """Return the group of every row, if the promise is made for groups."""
-        by = (self._fitted().get("certificate") or {}).get("by", "")
+        by = (self._fitted()["certificate"] or {"promise": {"by": ""}})["promise"]["by"]
         return groups_of(by, rows, [text for text, _ in texts])
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -221,7 +219,6 @@ class LoadedRun(Frame):
         return read_json(RunFolder(self.folder).model, REFIT)
 
     def _labelled(self, texts: Sequence[tuple[_Text, str]], schema: pa.Schema) -> pa.Table:
-        """Return the new columns for some texts, each with its group."""
         items = [Item(id=str(row), text=text) for row, ((text, _), _) in enumerate(texts)]
         answered = self._opened().label(items, [group for _, group in texts])
         why = [reason and (error or reason) for ((_, error), _), reason in zip(texts, answered.why, strict=True)]

@@ -90,7 +90,6 @@ class Outputs:
 
 
 def _applies(value: Any, row: int) -> str | None:
-    """Return what a cell of an indicator matrix says; None for any missing value."""
     if str(value) in ("", "None", "nan", "<NA>"):
         return None
     if value not in (0, 1):

@@ -14,6 +14,7 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.number_model import NumberModel, fit_numbers
 from pcs_annotator.judging.score import softmax
+from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 
 CalibrationMethod = Literal["softmax", "temperature", "none"]
 
@@ -27,10 +28,8 @@ LEAST_READING = 0.02
 NAMED = 10.0
 ROWS_TO_CALL_CALIBRATED = 50
 PSEUDO_ROWS_PER_MISSING_ROW = 1 / 6
-NEWTON_STEPS = 50
 # A power of 0 would make all labels equally probable, and with it the label itself unknown.
 POWERS = (0.05, 5.0)
-HALVINGS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,23 +137,22 @@ def fit_calibrator(  # what is known about the rows, one argument each
         raise UnknownNameError(f"no calibration method is called {method!r}; known: {known}")
     if method == "none":
         return UNCALIBRATED
-    if len(labels) > MANY_LABELS and read is None:
-        slope, named = _most_probable(_of_many(scores), gold, with_offsets=False)[:2].tolist()
-        offsets, shrunk = np.zeros(len(labels)), shrinkage(gold_rows or len(gold))
-        return Calibrator(labels=labels, slope=slope, named=named, offsets=offsets, shrunk=shrunk, method="temperature")
-    inputs = [_log_scores(scores), *([] if read is None else [read])]
-    found = _most_probable(inputs, gold, with_offsets=method != "temperature")
-    if read is not None and found[1] < LEAST_READING:
-        found = np.insert(_most_probable(inputs[:1], gold, with_offsets=method != "temperature"), 1, 0.0)
-    slopes, offsets = found[: len(inputs)].tolist(), found[len(inputs) :]
     shrunk = shrinkage(gold_rows or len(gold))
-    texts = {} if read is None else {"reading": slopes[1]}
-    return Calibrator(labels=labels, slope=slopes[0], offsets=offsets, shrunk=shrunk, method=method, **texts)
+    if len(labels) > MANY_LABELS and read is None:
+        slope, named = _fitted(_of_many(scores), gold, with_offsets=False).slopes.tolist()
+        offsets = np.zeros(len(labels))
+        return Calibrator(labels=labels, slope=slope, named=named, offsets=offsets, shrunk=shrunk, method="temperature")
+    inputs, with_offsets = [_log_scores(scores), *([] if read is None else [read])], method != "temperature"
+    found = _fitted(inputs, gold, with_offsets=with_offsets)
+    if read is not None and found.slopes[1] < LEAST_READING:
+        found = _fitted(inputs[:1], gold, with_offsets=with_offsets)
+    slope, reading = [*found.slopes.tolist(), 0.0][:2]
+    return Calibrator(labels=labels, slope=slope, offsets=found.offsets, reading=reading, shrunk=shrunk, method=method)
 
 
 def slopes_of(scores: Floats, others: Sequence[Floats], gold: Codes) -> Floats:
     """Return how much each of some arrays `[item, label]` says about gold beside the scores, as their slopes."""
-    return _most_probable([_log_scores(scores), *others], gold, with_offsets=True)[1 : 1 + len(others)]
+    return _fitted([_log_scores(scores), *others], gold, with_offsets=True).slopes[1:]
 
 
 def shrinkage(gold_rows: int) -> float:
@@ -182,15 +180,9 @@ def tempered(  # what is known about the rows, one argument each
 
 
 def _best_power(probabilities: Floats, gold: Codes) -> float:
-    """Return the power, with the prior of a slope, N(1, .5²); the loss is convex, so bisection finds its minimum."""
-    logs = np.log(probabilities)
-    own = logs[np.arange(len(gold)), gold].sum()
-    low, high = POWERS
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        slope = np.sum(softmax(middle * logs) * logs) - own + (middle - 1) / SLOPE_SD**2
-        low, high = (low, middle) if slope > 0 else (middle, high)
-    return (low + high) / 2
+    """Return the power, with the prior of a slope, N(1, .5²)."""
+    found = fit_softmax([np.log(probabilities)], gold, np.ones(1), np.array([SLOPE_SD**-2]))
+    return float(np.clip(found.slopes[0], *POWERS))
 
 
 def method_for(weights: Weights, method: str) -> str:
@@ -203,40 +195,16 @@ def method_for(weights: Weights, method: str) -> str:
     return "temperature" if learned and method == "softmax" else method
 
 
-def _most_probable(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> Floats:
+def _fitted(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> SoftmaxFit:
     """Return a slope for each input `[item, label]`, the scores first, and the offsets, 0 if they are not learned.
 
-    The priors are a ~ N(1, .5²) for scores, c ~ N(0, .3²) for texts, and b ~ N(0, 1) for offsets. The posterior is
-    log-concave, so Newton's method with step halving ends at its only maximum.
+    The priors are a ~ N(1, .5²) for scores, c ~ N(0, .3²) for texts, and b ~ N(0, 1) for offsets.
     """
-    labels = inputs[0].shape[1]
-    target, prior = np.eye(labels)[gold], _Prior(len(inputs), labels)
-    learned = len(inputs) + (labels if with_offsets else 0)
-    point = prior.centre
-    value, chances = _loss(point, inputs, target, prior)
-    for _ in range(NEWTON_STEPS):
-        gradient, hessian = _derivatives(chances, inputs, target, with_offsets=with_offsets)
-        gradient += (prior.precision * (point - prior.centre))[:learned]
-        hessian.flat[:: learned + 1] += prior.precision[:learned]
-        step = np.zeros_like(point)
-        step[:learned] = np.linalg.solve(hessian, gradient)
-        if float(gradient @ step[:learned]) < 1e-12:
-            break
-        size = 1.0
-        while (reached := _loss(point - size * step, inputs, target, prior))[0] > value and size > 1e-6:
-            size /= 2
-        point, (value, chances) = point - size * step, reached
-    return point
-
-
-class _Prior:
-    """The prior of slopes and offsets."""
-
-    def __init__(self, slopes: int, labels: int) -> None:
-        self.centre = np.zeros(slopes + labels)
-        self.centre[0] = 1.0
-        spread = [SLOPE_SD, *[READING_SD] * (slopes - 1)]
-        self.precision = np.concatenate([np.array(spread) ** -2.0, np.full(labels, OFFSET_SD**-2)])
+    others = len(inputs) - 1
+    precision = np.array([SLOPE_SD, *[READING_SD] * others]) ** -2.0
+    return fit_softmax(
+        inputs, gold, np.array([1.0, *[0.0] * others]), precision, offsets=OFFSET_SD**-2 if with_offsets else 0.0
+    )
 
 
 def _of_many(scores: Floats) -> list[Floats]:
@@ -250,37 +218,3 @@ def _of_many(scores: Floats) -> list[Floats]:
 
 def _log_scores(scores: Floats) -> Floats:
     return np.asarray(np.log((scores + FLOOR) / (1 + FLOOR * scores.shape[-1])))
-
-
-# These two take most of the time of a fit, so what both need is computed once, and reductions are methods of arrays.
-def _loss(point: Floats, inputs: Sequence[Floats], target: Floats, prior: _Prior) -> tuple[float, Floats]:
-    """Return the loss and the probability of every label."""
-    logits = point[0] * inputs[0] + point[len(inputs) :]
-    for slope, one in zip(point[1:], inputs[1:], strict=False):
-        logits += slope * one
-    top = logits.max(axis=1, keepdims=True)
-    raised = np.exp(logits - top)
-    total = raised.sum(axis=1, keepdims=True)
-    away = (prior.precision * (point - prior.centre) ** 2).sum() / 2
-    return float((top + np.log(total)).sum() - (logits * target).sum() + away), raised / total
-
-
-def _derivatives(
-    chances: Floats, inputs: Sequence[Floats], target: Floats, *, with_offsets: bool
-) -> tuple[Floats, Floats]:
-    """Return gradient and Hessian of the loss, without the prior."""
-    error, slopes = chances - target, len(inputs)
-    size = slopes + (chances.shape[1] if with_offsets else 0)
-    apart = [one - (chances * one).sum(axis=1, keepdims=True) for one in inputs]
-    gradient, hessian = np.empty(size), np.empty((size, size))
-    if with_offsets:
-        gradient[slopes:] = error.sum(axis=0)
-        hessian[slopes:, slopes:] = np.diag(chances.sum(axis=0)) - chances.T @ chances
-    for place, (one, from_mean) in enumerate(zip(inputs, apart, strict=True)):
-        weighed = chances * from_mean
-        gradient[place] = (error * one).sum()
-        if with_offsets:
-            hessian[place, slopes:] = hessian[slopes:, place] = weighed.sum(axis=0)
-        for other in range(place + 1):
-            hessian[place, other] = hessian[other, place] = (weighed * apart[other]).sum()
-    return gradient, hessian

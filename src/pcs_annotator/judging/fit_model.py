@@ -69,18 +69,11 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
 ) -> FitResult:
     """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
 
-    Args:
-        votes: The votes to learn from.
-        gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-        how: How to learn.
-        weights: The result of `fit_coded` for the rows that count, if already known.
-        random_sample: Which rows were drawn at random and so can support a promise, by default all; or how many with
-            the text of each row were, and then people could not agree on those without gold: they count as wrong.
-        distinct: Which rows count: one for every text, because copies of a text say nothing new and would be on both
-            sides of a split; by default all. See `once_per_text`.
-        copies: How many rows have the text of each; by default one.
-        ask_policy: Which questions are asked about a new text; by default all. Confidence and promise are for texts
-            that are asked about in this way.
+    `weights` are those of `fit_coded` for the rows that count, if known. `random_sample` says which rows were drawn at
+    random and so can support a promise, by default all; or how many with the text of each row were, and then people
+    could not agree on those without gold: they count as wrong. `distinct` are the rows that count, one for every text,
+    because copies would be on both sides of a split; `copies`, how many rows have the text of each (`once_per_text`).
+    Confidence and promise are for texts that are asked about by `ask_policy`; by default, all questions are asked.
     """
     known = fingerprint(votes, gold, how.version) if how.promise is not None else None
     if distinct is not None:
@@ -102,7 +95,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         votes = how.shape.placed(said)
     shown = votes
     if ask_policy is not None:
-        shown = ask_policy.collected(votes, weights, calibrator)
+        shown = ask_policy(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = calibration.tempered(
@@ -221,10 +214,10 @@ def _certificate(  # what is known about the rows, one argument each
     if trial is None or probabilities is None or why:
         return no_promise(promise, int((times > 0).sum()), why)
     sample, places = _sample(trial, votes, probabilities, times)
-    upper = []  # the same rows as judged at the levels of a tree
+    upper = list[Level]()  # the same rows as judged at the levels of a tree
     for level in range(how.shape.levels - 1, 0, -1):
         above, (labels, codes) = sample.judged_at(level), trial.shape.at(level, trial.labels)
-        upper.append(Level(above._replace(best=codes[above.best]), labels))
+        upper.append((above._replace(best=codes[above.best]), labels))
     tested, names = sample.judged, rows.labels
     if promise.by:
         there = np.unique(places)

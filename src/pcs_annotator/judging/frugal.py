@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.copies import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Weights
@@ -21,7 +21,7 @@ from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.early_stop import ExactStop, places_of
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.fit_weights import fit_coded
-from pcs_annotator.judging.heldout import AskPolicy, HeldOut
+from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 
@@ -69,7 +69,7 @@ def learn_frugal(
         annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
         relations = positions_of(weights.relations, fold_weights.relations, "relation")
         cells = [Cell(annotators[cell.annotator], relations[cell.relation], cell.draw) for cell in order]
-        return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded)).votes
+        return simulate(held_out, ExactStop(fold_weights, held_out.labels, cells, calibrator, graded=graded))
 
     model, trial = fit_model(
         votes,
@@ -79,7 +79,7 @@ def learn_frugal(
         random_sample=once and once.drawn,
         distinct=once and once.distinct,
         copies=once and once.copies,
-        ask_policy=None if graded else AskPolicy(collected),
+        ask_policy=None if graded else collected,
     )
     # the power that probabilities were raised to changes no label
     strategy = ExactStop(weights, votes.labels, order, model.calibrator, graded=graded, text=model.text)
@@ -109,7 +109,7 @@ def graded_annotators(votes: Votes) -> list[str]:
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     """Return the share of the recorded questions that a strategy would have asked."""
     votes = votes.take(slice(MOST_REPLAYED))
-    could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
+    could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).codes != NOT_ASKED
     share = did.sum() / max(could.sum(), 1)
     by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)
     seen, possible = did.any(axis=(1, 3)).sum(axis=0), could.any(axis=(1, 3)).sum(axis=0)
@@ -137,30 +137,18 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 
 
-def _said(votes: Votes, strategy: Strategy) -> Floats | None:
-    """Return what texts say before anything is asked, `[item, label]`; None if the strategy does not read them."""
-    if votes.read is not None or votes.texts is None:
-        return votes.read
-    said = [strategy.text_prior(text) for text in votes.texts]
-    return np.array(said) if said and said[0] is not None else None
-
-
-class Stopped(NamedTuple):
-    """What a strategy would have asked."""
-
-    votes: Votes  # the votes that it would have collected
-    asked: Integers  # number of cells that it would have asked, per item
-
-
-def simulate(votes: Votes, strategy: Strategy) -> Stopped:
-    """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
+def simulate(votes: Votes, strategy: Strategy) -> Votes:
+    """Return the votes that a strategy would have collected; a cell without a recorded answer cannot be asked."""
     shape = votes.codes.shape[1:]
-    said = _said(votes, strategy)
+    said = votes.read
+    if said is None and votes.texts:
+        priors = [strategy.text_prior(text) for text in votes.texts]
+        said = None if priors[0] is None else np.array(priors)
     patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
     if said is None:  # texts that say the same are rare, but many have the same votes
         patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)
         inverse = inverse.ravel()
-    codes, asked = np.empty_like(patterns), np.empty(len(patterns), dtype=np.intp)
+    codes = np.empty_like(patterns)
     where = places_of(strategy.order, shape)
     for row, pattern in enumerate(patterns):
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(CODE)
@@ -170,10 +158,9 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
             now = askable[count : count + further]
             cells[now] = pattern[now]
             count += further
-        codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
+        codes[row] = np.where(cells == OPEN, NOT_ASKED, cells)
     kept = codes[inverse].reshape(votes.codes.shape)
     grades = votes.grades
     if grades is not None:
         grades = np.where((kept >= 0)[..., np.newaxis], grades, np.float32(np.nan))
-    stopped = replace(votes, codes=kept, stated=None, grades=grades)
-    return Stopped(stopped, asked[inverse])
+    return replace(votes, codes=kept, stated=None, grades=grades)

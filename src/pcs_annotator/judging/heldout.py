@@ -1,10 +1,9 @@
 """Scores and probabilities for gold rows from fits that did not see them."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,14 +23,8 @@ MAX_REMEMBERED = 24
 # Rows with the same votes tie. Processors round differently in the last digits, and that must not break ties.
 DIGITS = 12
 
-T = TypeVar("T")
-
-
-class AskPolicy(NamedTuple):
-    """Which questions are asked about a text."""
-
-    # returns the votes that would have been collected on held-out rows, given the weights and the calibrator
-    collected: Callable[[Votes, Weights, Calibrator | None], Votes]
+AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
+"""Which questions are asked: returns the votes that would have been collected on held-out rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,31 +97,19 @@ def cross_fit(
 ) -> CrossFit:
     """Return out-of-fold scores and calibrated probabilities of fully labelled rows, in one of the random splits.
 
-    `ask_policy` says which votes of a held-out row are scored; by default all. It gets the calibrator of all votes of
-    the other folds, and probabilities are its own to the power that their chosen votes need, so that a row keeps the
-    label which that calibrator gives it.
+    `ask_policy` gets the calibrator of all votes of the other folds, and probabilities are its own to the power that
+    the chosen votes need, so that a row keeps the label which that calibrator gives it.
     """
-    if ask_policy is not None:
-        return _cross_fit(held_out(chosen, votes, gold, splits, turn), votes, gold, splits.calibration, ask_policy)
-    key = _key(chosen, votes, gold, splits, turn)
-    return _remembered(
-        key and (*key, splits.calibration, b"" if votes.read is None else votes.read.tobytes()),
-        lambda: _cross_fit(held_out(chosen, votes, gold, splits, turn), votes, gold, splits.calibration),
-    )
-
-
-def _cross_fit(
-    folds: Sequence[Fold], votes: Votes, gold: Codes, calibration: str, ask_policy: AskPolicy | None = None
-) -> CrossFit:
+    folds = held_out(chosen, votes, gold, splits, turn)
     labels, outside = votes.labels, [rows for rows, _ in folds]
     parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
-    method, read = method_for(folds[0].weights, calibration), votes.read
+    method, read = method_for(folds[0].weights, splits.calibration), votes.read
     calibrators = _calibrators(scores, gold, outside, labels, method, read)
     if ask_policy is not None:
         others = [(~rows, None if read is None else read[~rows]) for rows in outside]
         known = zip(parts, folds, calibrators, strict=True)
-        scores = _scored([ask_policy.collected(part, fold.weights, one) for part, fold, one in known], folds)
+        scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
         calibrators = [
             tempered(one, whole[rows], scores[rows], gold[rows], labels, said)
             for one, (rows, said) in zip(calibrators, others, strict=True)
@@ -159,31 +140,19 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """Return every fold of one random split of fully labelled rows, with the weights learned from the others.
 
     The same fits are needed several times: by `auto` to choose, and for figures, curves and certificate. So fits of
-    built-in optimisers, which are deterministic, are remembered by the content of votes and gold.
+    built-in optimisers, which unlike those of users are deterministic, are remembered by the content of votes and gold.
     """
-    key = _key(chosen, votes, gold, splits, turn)
-    return _remembered(key, lambda: _fit_folds(chosen, votes, gold, splits, turn))
-
-
-_REMEMBERED: OrderedDict[Hashable, Any] = OrderedDict()
-
-
-def _remembered(key: Hashable | None, make: Callable[[], T]) -> T:
-    found: T | None = None if key is None else _REMEMBERED.get(key)
-    if found is None:
-        found = make()
-        if key is not None:
-            _REMEMBERED[key] = found
-        while len(_REMEMBERED) > MAX_REMEMBERED:
-            _REMEMBERED.popitem(last=False)
-    return found
-
-
-def _key(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[Hashable, ...] | None:
-    """Return what a fit depends on; None for optimisers of users, which may be random."""
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
-        return None
-    return (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
+        return _fit_folds(chosen, votes, gold, splits, turn)
+    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
+    if key not in _REMEMBERED:
+        _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
+        if len(_REMEMBERED) > MAX_REMEMBERED:
+            del _REMEMBERED[next(iter(_REMEMBERED))]
+    return _REMEMBERED[key]
+
+
+_REMEMBERED: dict[Hashable, tuple[Fold, ...]] = {}
 
 
 def _digest(votes: Votes, gold: Codes) -> bytes:
@@ -273,10 +242,7 @@ class HeldOut(NamedTuple):
         shape, best = self.shape, self.shape.choose(self.probabilities, self.labels)
         right = shape.right(best, self.gold, self.labels, near=self.near, level=level)
         right[len(right) - self.undecided :] = False
-        if not (self.near or level):
-            return Judged(self.probabilities[np.arange(len(best)), best], best, right)
-        sure = shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level)
-        return Judged(sure, best, right)
+        return Judged(shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level), best, right)
 
     @property
     def margin(self) -> float | None:

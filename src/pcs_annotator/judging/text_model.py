@@ -18,13 +18,13 @@ from pcs_annotator.core.arrays import Array, Codes, Floats
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.score import log_softmax
+from pcs_annotator.judging.solver import HARDLY_ANY, fit_softmax
 
 LEAST_GOLD = 50  # with fewer gold rows, what it says is noise more often than not
 MOST_GOLD = 3_000  # more gold rows are sampled: the fit takes their number to the power of three
 ROWS_TO_CHOOSE = 500
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 PRIOR_ROWS = 0.5
-NEWTON_STEPS = 12
 STEEPEST = 60.0
 LEAST_PROBABILITY = 1e-4
 WORDS_SHOWN = 8
@@ -147,22 +147,11 @@ def _fit(alike: Floats, gold: Codes, labels: int, ridge: float) -> _Fit:
     alone = inverse @ target - inverse.sum(axis=1, keepdims=True) * centre
     predicted = target - centre - alone / np.diag(inverse)[:, np.newaxis]
     log_prior = np.log((others + PRIOR_ROWS) / (len(gold) - 1 + PRIOR_ROWS * labels))
-    steepness = _steepness(predicted, log_prior, target)
+    fit = fit_softmax([predicted], gold, np.ones(1), np.array([HARDLY_ANY]), base=log_prior)
+    steepness = float(np.clip(fit.slopes[0], 0.0, STEEPEST))
     left_out = steepness * predicted + log_prior
     loss = -float((log_softmax(left_out) * target).sum()) / len(gold)
     return _Fit(duals, left_out, steepness, loss)
-
-
-def _steepness(predicted: Floats, log_prior: Floats, target: Floats) -> float:
-    """Return the factor that makes predictions the best logits; the loss is convex in it."""
-    factor = 1.0
-    for _ in range(NEWTON_STEPS):
-        chances = np.exp(log_softmax(factor * predicted + log_prior))
-        mean = (chances * predicted).sum(axis=1)
-        slope = float((mean - (target * predicted).sum(axis=1)).sum())
-        curve = float(((chances * predicted**2).sum(axis=1) - mean**2).sum())
-        factor = float(np.clip(factor - slope / max(curve, 1e-9), 0.0, min(STEEPEST, 4 * factor + 1)))
-    return factor
 
 
 def _bounded(logs: Floats) -> Floats:

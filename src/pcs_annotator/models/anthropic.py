@@ -11,8 +11,8 @@ from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usa
 from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import ANTHROPIC, call_site
-from pcs_annotator.models.http import UNREADABLE, HttpReply
-from pcs_annotator.models.openai import HttpModel, as_dicts, finish_of, usage_of
+from pcs_annotator.models.http import UNREADABLE, HttpModel, HttpReply
+from pcs_annotator.models.openai import as_dicts, finish_of, usage_of
 from pcs_annotator.models.provider import opens
 
 VERSION = "2023-06-01"
@@ -41,17 +41,17 @@ class AnthropicModel(HttpModel):
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
-        return await self._client.post(self.payload(request), partial(self.read, request))
+        return await self.post(self.payload(request), partial(self.read, request))
 
     @property
     def batches(self) -> MessageBatches:
         """Message batches."""
-        return MessageBatches(self, self._client, self._place)
+        return MessageBatches(self)
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
         payload: dict[str, Any] = {
-            "model": self._place.model,
+            "model": self.site.model,
             "max_tokens": (request.max_tokens or MAX_TOKENS) + self.thinking_tokens,
             "messages": as_dicts([message for message in request.messages if message.role != "system"]),
         }
@@ -65,10 +65,10 @@ class AnthropicModel(HttpModel):
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer; raises if there is none."""
         if answer.status != 200:
-            raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
+            raise failure(self.site, answer.status, read_complaint(answer.body), answer.headers)
         try:
             data = json.loads(answer.body)
-            self._client.check_model(data.get("model"))
+            self.check_model(data.get("model"))
             return Reply(
                 text="".join(block["text"] for block in data["content"] if block.get("type") == "text"),
                 finish=finish_of(data.get("stop_reason"), FINISHES),
@@ -77,7 +77,7 @@ class AnthropicModel(HttpModel):
                 rate_hint=rate_hint(answer.headers),
             )
         except UNREADABLE:
-            raise unreadable(self._place, answer.body) from None
+            raise unreadable(self.site, answer.body) from None
 
 
 def _usage(reported: object) -> Usage:

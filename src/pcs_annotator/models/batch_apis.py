@@ -1,7 +1,4 @@
-"""Batch APIs: many requests at once, answered within a day at half the price.
-
-OpenAI, Azure and Groq take a file of requests, Anthropic takes the requests themselves.
-"""
+"""Batch APIs: many requests at once, as a file or as they are (Anthropic), answered within a day at half the price."""
 
 import asyncio
 import json
@@ -9,14 +6,14 @@ import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from pcs_annotator.base.errors import ModelError
-from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.models.failures import CallSite, failure, read_complaint, unreadable
-from pcs_annotator.models.http import UNREADABLE, Client, HttpReply, as_json
+from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.models.failures import failure, read_complaint, unreadable
+from pcs_annotator.models.http import UNREADABLE, HttpModel, HttpReply, as_json
 
 PRICE_SHARE = 0.5  # what a request in a batch costs, as a share of what it costs live; the same with every provider
 HOURS = 24  # a batch is answered within this time, or expires
@@ -27,12 +24,7 @@ LONGEST_CHECK = 10.0
 CLOCKS_APART = 120.0
 NOT_PROCESSED = ("batch_expired", "batch_cancelled")
 End = Literal["done", "expired", "cancelled", "failed", "gone"]
-_ENDS: Mapping[str, End] = {
-    "completed": "done",
-    "expired": "expired",
-    "cancelled": "cancelled",
-    "failed": "failed",
-}
+_ENDS: Mapping[str, End] = {"completed": "done", "expired": "expired", "cancelled": "cancelled", "failed": "failed"}
 # Anthropic names a kind of error where others have an HTTP status.
 _STATUS = {
     "invalid_request_error": 400,
@@ -72,27 +64,13 @@ class LostBatch(NamedTuple):
     others: Collection[str]  # IDs of other batches
 
 
-class Translator(Protocol):
-    """What batches need of the live calls to a model."""
-
-    def payload(self, request: Request) -> dict[str, Any]:
-        """Return the body of a request."""
-
-    def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-
-
 def batch_api(model: ChatModel) -> "BatchApi | None":
     """Return the batch API of a model; None if it has none."""
     return getattr(model, "batches", None)
 
 
-FILE_BATCHES: Mapping[str, str] = {
-    "openai": "/v1/chat/completions",
-    "azure": "/chat/completions",
-    "groq": "/v1/chat/completions",
-}
-"""Provider with batches of files → the endpoint that its requests name."""
+# Provider with batches of files → the endpoint that its requests name.
+FILE_BATCHES = {"openai": "/v1/chat/completions", "azure": "/chat/completions", "groq": "/v1/chat/completions"}
 
 
 class BatchApi:
@@ -100,9 +78,9 @@ class BatchApi:
 
     most_lines = 50_000  # maximum number of requests in a batch
 
-    def __init__(self, model: Translator, client: Client, site: CallSite, endpoint: str = "") -> None:
-        self._model, self._client, self._place, self._endpoint = model, client, site, endpoint
-        chat, _, self._query = client.url.partition("?")
+    def __init__(self, model: HttpModel, endpoint: str = "") -> None:
+        self._model, self._endpoint, self.read = model, endpoint, model.read
+        chat, _, self._query = model.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         # addresses of all batches, of one, and of results; `{}` stands for its name
         self._list_url = self._url("batches", "limit=100")
@@ -115,13 +93,9 @@ class BatchApi:
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as a line of a batch, without a line break."""
         payload = self._model.payload(request)
-        if self._place.batch_model:
-            payload["model"] = self._place.batch_model
+        if self._model.site.batch_model:
+            payload["model"] = self._model.site.batch_model
         return as_json({"custom_id": custom_id, "method": "POST", "url": self._endpoint, "body": payload})
-
-    def read(self, request: Request, answer: HttpReply) -> Reply:
-        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
-        return self._model.read(request, answer)
 
     async def upload(self, lines: Path) -> str:
         """Send a file of lines, wait until the server has checked it, and return its ID."""
@@ -151,15 +125,15 @@ class BatchApi:
 
     async def look(self, batch: str) -> BatchState:
         """Return how far a batch is."""
-        answer = await self._client.send("GET", self._batch_url.format(batch))
+        answer = await self._model.send("GET", self._batch_url.format(batch))
         if answer.status == 404:
-            return BatchState("gone", trouble=f"{self._place.url} does not know it")
+            return BatchState("gone", trouble=f"{self._model.site.url} does not know it")
         return self._state(self._object(answer))
 
     async def results(self, state: BatchState) -> AsyncIterator[BatchLine]:
         """Yield the results of a batch that has ended, in any order; unreadable lines are left out."""
         for name in state.files:
-            async for line in self._client.lines(self._results_url.format(name), self._refusal):
+            async for line in self._model.lines(self._results_url.format(name), self._refusal):
                 try:
                     result = self._result(orjson.loads(line))
                 except UNREADABLE:
@@ -171,16 +145,13 @@ class BatchApi:
 
     def _state(self, report: Mapping[str, Any]) -> BatchState:
         end = _ENDS.get(str(report.get("status")).lower())
+        counts = report.get("request_counts") or {}
+        finished = sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))
         # a batch without answers has no file of answers, and one without errors no file of errors
-        files = [report.get(name) for name in ("output_file_id", "error_file_id")]
+        files = tuple(str(report[name]) for name in ("output_file_id", "error_file_id") if report.get(name))
         trouble = _batch_trouble(report) if end == "failed" else ""
-        return BatchState(
-            end,
-            _finished(report),
-            tuple(str(name) for name in files if name),
-            self._place.scrub(trouble),
-            over_quota=QUOTA.search(trouble) is not None,
-        )
+        full = QUOTA.search(trouble) is not None
+        return BatchState(end, finished, files, self._model.site.scrub(trouble), over_quota=full)
 
     def _result(self, report: Mapping[str, Any]) -> BatchLine:
         name, response, error = str(report["custom_id"]), report.get("response"), report.get("error")
@@ -192,7 +163,7 @@ class BatchApi:
         return BatchLine(name, None if code in NOT_PROCESSED else _answered(status, {"error": error}))
 
     async def _json(self, method: str, url: str, **sent: Any) -> dict[str, Any]:
-        return self._object(await self._client.send(method, url, **sent))
+        return self._object(await self._model.send(method, url, **sent))
 
     def _object(self, answer: HttpReply) -> dict[str, Any]:
         if not 200 <= answer.status < 300:
@@ -202,19 +173,19 @@ class BatchApi:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise unreadable(self._place, answer.body)
+            raise unreadable(self._model.site, answer.body)
         return value
 
     def _refusal(self, answer: HttpReply) -> ModelError:
         complaint = read_complaint(answer.body)
         # Azure refuses a batch over quota with a 400
         status = 429 if answer.status == 400 and QUOTA.search(complaint.words) else answer.status
-        return failure(self._place, status, complaint, answer.headers)
+        return failure(self._model.site, status, complaint, answer.headers)
 
     def _id(self, made: Mapping[str, Any]) -> str:
         identifier = made.get("id")
         if not isinstance(identifier, str) or not identifier:
-            raise unreadable(self._place, json.dumps(made).encode())
+            raise unreadable(self._model.site, json.dumps(made).encode())
         return identifier
 
 
@@ -223,9 +194,9 @@ class MessageBatches(BatchApi):
 
     most_lines = 10_000
 
-    def __init__(self, model: Translator, client: Client, site: CallSite) -> None:
-        super().__init__(model, client, site)
-        self._home = f"{site.url}/v1/messages/batches"
+    def __init__(self, model: HttpModel) -> None:
+        super().__init__(model)
+        self._home = f"{model.url}/batches"
         self._list_url = f"{self._home}?limit=100"
         self._batch_url, self._results_url = f"{self._home}/{{}}", f"{self._home}/{{}}/results"
 
@@ -282,8 +253,3 @@ def _batch_trouble(report: Mapping[str, Any]) -> str:
         f"{error.get('code') or ''} {error.get('message') or ''}".strip() for error in listed if isinstance(error, dict)
     ]
     return "; ".join(dict.fromkeys(part for part in parts if part)) or "no reason was given"
-
-
-def _finished(report: Mapping[str, Any]) -> int:
-    counts = report.get("request_counts") or {}
-    return sum(value for name in ("completed", "failed") if isinstance(value := counts.get(name), int))

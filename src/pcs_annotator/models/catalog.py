@@ -68,11 +68,7 @@ _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 def provider_of(bare_name: str) -> str | None:
-    """Return the provider of a model named without one; None if unknown.
-
-    >>> provider_of("llama3-8b-8192"), provider_of("mistralai/Mistral-7B-Instruct-v0.3"), provider_of("my-model")
-    ('groq', 'huggingface', None)
-    """
+    """Return the provider of a model named without one; None if unknown."""
     return next((name for pattern, name in _BARE_NAMES if re.fullmatch(pattern, bare_name)), None)
 
 
@@ -87,14 +83,7 @@ def context_of(name: str) -> int | None:
 
 
 def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | None:
-    """Return the price of a model, `provider:model`; None if unknown.
-
-    The user's own prices, by `provider:model` or bare name, take precedence: each a `Price`, or a pair of USD per
-    million input and output tokens.
-
-    >>> price_of("openai:gpt-4o-mini").output, price_of("ollama:llama3.2").output, price_of("vllm:mine")
-    (0.6, 0.0, None)
-    """
+    """Return the price of `provider:model`, the user's own by this or its bare name first; None if unknown."""
     provider, _, model = name.partition(":")
     for key in (name, model):
         price = (own_prices or {}).get(key)
@@ -117,13 +106,7 @@ def _find(name: str) -> _Entry:
 
 
 def same_model(asked: str, named: str) -> bool:
-    """Return whether a server that names a model in its reply may well mean the one that was asked.
-
-    >>> same_model("gpt-4o", "gpt-4o-2024-08-06"), same_model("org/Llama-3", "llama-3:latest")
-    (True, True)
-    >>> same_model("gpt-4o", "gpt-4o-mini"), same_model("gpt-4-0613", "gpt-4-1106")
-    (False, False)
-    """
+    """Return whether a server that names a model in its reply may well mean the one that was asked."""
     (asked, asked_tag), (named, named_tag) = map(_without_owner, (asked, named))
     if asked_tag and named_tag and asked_tag != named_tag:
         return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pcs_annotator.base import errors
@@ -64,8 +64,7 @@ class CallSite:
         return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)  # a terminal obeys some of the others
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """A server's error: its message, its code, and the parameter it refused."""
 
     message: str
@@ -74,7 +73,7 @@ class Complaint:
 
     @property
     def words(self) -> str:
-        """Return code and message, to search in."""
+        """Code and message, to search in."""
         return f"{self.code} {self.message}"
 
 
@@ -170,11 +169,7 @@ UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "":
 
 
 def parse_duration(text: str) -> float | None:
-    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else.
-
-    >>> parse_duration("6m0s"), parse_duration("120ms"), parse_duration("soon")
-    (360.0, 0.12, None)
-    """
+    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else."""
     parts = DURATION.findall(text.strip())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
@@ -188,19 +183,12 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
     return seconds if milliseconds is None else milliseconds / 1000.0
 
 
-# Names of the headers for the remaining requests and for the time of the reset.
-RATE_HEADERS = (
-    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
-    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
-)
-
-
 def rate_hint(headers: Mapping[str, str], now: datetime | None = None) -> RateHint | None:
     """Return the remaining requests and the seconds until the reset, if a reply's headers have both."""
-    for remaining_name, reset_name in RATE_HEADERS:
-        remaining = headers.get(remaining_name)
+    for names in ("x-ratelimit-{}-requests", "anthropic-ratelimit-requests-{}"):
+        remaining = headers.get(names.format("remaining"))
         if remaining is not None:
-            reset = _seconds_until(headers.get(reset_name, ""), datetime.fromisoformat, now)
+            reset = _seconds_until(headers.get(names.format("reset"), ""), datetime.fromisoformat, now)
             usable = reset is not None and remaining.strip().isdecimal()
             return RateHint(remaining=int(remaining.strip()[:18]), reset_after=reset or 0.0) if usable else None
     return None

@@ -1,8 +1,8 @@
 """Models that are given as objects: any Python function, sync or async.
 
-Ledger keys contain a digest of what an object answers by: the source of a function or of an object's class, and the
-plain values that it was made with (arguments of a `partial`, defaults, closures, attributes, fields of LangChain
-objects). Globals, other functions and clients do not count: after such a change, set `Annotator(…, version=…)`.
+Ledger keys contain a digest of the source of a function, or of an object's class, and of the values it was made with:
+arguments of a `partial`, defaults, closures, attributes, fields of LangChain objects. Globals, other functions and
+clients do not count: after such a change, set `Annotator(…, version=…)`.
 """
 
 import ast
@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from time import perf_counter
 from types import FunctionType, MethodType
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble
@@ -51,12 +51,11 @@ def _digest(thing: Any) -> str:
         parts += [thing.args, thing.keywords]
         thing = thing.func
     if isinstance(thing, MethodType):
-        parts.append(_state(thing.__self__))
+        parts.append(_values(thing.__self__))
         thing = thing.__func__
     thing = inspect.unwrap(thing)
-    parts += [_values(thing)] if isinstance(thing, FunctionType) else [_state(thing)]
     code = thing if isinstance(thing, FunctionType) else type(thing)
-    parts += [_name(thing), *_source(code)]
+    parts += [_values(thing), _name(thing), *_source(code)]
     seen = CERTAIN_KEY.sub("[key]", _ADDRESS.sub("", repr(_plain(parts))))
     return blake2b(seen.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -70,27 +69,23 @@ def _plain(value: Any) -> object:
     return sorted(map(repr, value)) if isinstance(value, Set) else repr(value)
 
 
-def _values(function: FunctionType) -> dict[str, object]:
-    values = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
-    with suppress(ValueError):  # something that is assigned later
-        values |= inspect.getclosurevars(function).nonlocals
-    return {name: value for name, value in values.items() if name not in _assigned(function)}
-
-
-def _state(thing: Any) -> dict[str, object]:
+def _values(thing: Any) -> dict[str, object]:
+    """Return defaults and closure of a function, or attributes of an object, but for what shapes no answer."""
+    if isinstance(thing, FunctionType):
+        values = {name: parameter.default for name, parameter in inspect.signature(thing).parameters.items()}
+        with suppress(ValueError):  # something that is assigned later
+            values |= inspect.getclosurevars(thing).nonlocals
+        return values
+    values = {**getattr(thing, "__dict__", {}), **(getattr(thing, "__pydantic_extra__", None) or {})}
     fields = getattr(type(thing), "model_fields", {})  # of pydantic
-    state = {**getattr(thing, "__dict__", {}), **(getattr(thing, "__pydantic_extra__", None) or {})}
-    if not fields:
-        assigned = _assigned(vars(type(thing)).get("__call__"))
-        return {name: value for name, value in state.items() if name not in assigned}
-    ignored = {name for name in state if _HARMLESS.fullmatch(name) or getattr(fields.get(name), "exclude", False)}
-    return {name: value for name, value in state.items() if value is not None and name not in ignored}
-
-
-def _assigned(function: object) -> set[str]:
-    """Return the names of the variables and attributes that a function assigns outside itself, such as a counter."""
-    steps = dis.get_instructions(function) if isinstance(function, FunctionType) else ()
-    return {step.argval for step in steps if step.opname in ("STORE_DEREF", "STORE_ATTR")}
+    if fields:
+        unused = {name for name in values if _HARMLESS.fullmatch(name) or getattr(fields.get(name), "exclude", False)}
+        return {name: value for name, value in values.items() if value is not None and name not in unused}
+    call = vars(type(thing)).get("__call__")
+    # attributes that a call assigns, such as a counter
+    steps = dis.get_instructions(call) if isinstance(call, FunctionType) else ()
+    assigned = {step.argval for step in steps if step.opname == "STORE_ATTR"}
+    return {name: value for name, value in values.items() if name not in assigned}
 
 
 def _source(thing: Any) -> list[object]:
@@ -105,10 +100,7 @@ def _source(thing: Any) -> list[object]:
 
 
 class ObjectModel:
-    """A model that is given as an object; `thing` is what it answers by, None if the name says everything.
-
-    Ledger keys have `known_as`, by default the name, before the digest of the thing.
-    """
+    """A model that is given as an object; `thing` is what it answers by, None if the name says everything."""
 
     can_constrain = False
     can_grade = False
@@ -130,25 +122,22 @@ class ObjectModel:
         """Do nothing: the object is the user's."""
 
 
-Takes = Literal["text", "messages"]
 Answering = Callable[[Any], str | Awaitable[str]]
 LAMBDA_LINE = re.compile(r"(?<=<lambda>):\d+$")
 
 
 class FunctionModel(ObjectModel):
-    """A Python function as a model.
+    """A Python function as a model; if it raises, the call is retried.
 
-    A function of a text gets the whole conversation as one text: all messages in order, with blank lines between them.
-    A function of messages gets a list of `{"role": …, "content": …}`. `takes` says which it is; by default, the
-    annotation of its first parameter does (`str` or no annotation means text, anything else messages). A sync function
-    runs in a worker thread, so it must be safe to call from several threads at once. If it raises, the call is retried.
+    If its first parameter is annotated as `str` or not at all, it gets the whole conversation as one text; else a list
+    of `{"role": …, "content": …}`. A sync function is called from several worker threads at once.
     """
 
     context_tokens: int | None = None
 
-    def __init__(self, function: Answering, *, name: str | None = None, takes: Takes | None = None) -> None:
+    def __init__(self, function: Answering, *, name: str | None = None) -> None:
         self._function = function
-        self._takes = takes or _what_it_takes(function)
+        self._takes = "text" if _takes_text(function) else "messages"
         callee = _inner(function)
         self._is_async = any(map(inspect.iscoroutinefunction, (callee, type(callee).__call__)))
         full = f"function:{name or _qualified_name(function)}"
@@ -195,13 +184,11 @@ def _qualified_name(function: Answering) -> str:
     return f"{name}:{code.co_firstlineno}" if code is not None and name.endswith("<lambda>") else name
 
 
-def _what_it_takes(function: Answering) -> Takes:
+def _takes_text(function: Answering) -> bool:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some built-in functions have no signature
-        return "text"
+        return True
     if not parameters:
         raise ConfigError(f"{_qualified_name(function)} takes no argument: it must take a text or a list of messages")
-    annotation = parameters[0].annotation
-    is_text = annotation in (inspect.Parameter.empty, str, Any, object, "str", "Any", "object")
-    return "text" if is_text else "messages"
+    return parameters[0].annotation in (inspect.Parameter.empty, str, Any, object, "str", "Any", "object")

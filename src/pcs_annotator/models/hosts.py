@@ -24,7 +24,6 @@ class Host:
     base_url: str = ""  # its address; `<NAME>_BASE_URL` overrides it
     keys: tuple[str, ...] = ()  # environment variables of the key, the usual one first; empty for `<NAME>_API_KEY`
     _: KW_ONLY
-    other_url_variables: tuple[str, ...] = ()  # other environment variables that may hold the base URL
     needs_key: bool = True  # whether a key is required
     auth: Literal["Authorization", "api-key"] = "Authorization"  # the header that the key is sent in
     structure: Structure = "none"  # how answers can be constrained: by a JSON schema, a list of choices, or not at all
@@ -42,11 +41,6 @@ class Host:
         """The environment variables that may hold the key."""
         return self.keys or (f"{self.name.upper()}_API_KEY",)
 
-    @property
-    def url_variables(self) -> tuple[str, ...]:
-        """The environment variables that may hold the base URL."""
-        return (f"{self.name.upper()}_BASE_URL", *self.other_url_variables)
-
 
 _OPENAI: Mapping[str, Any] = {
     "structure": "json_schema",
@@ -54,6 +48,7 @@ _OPENAI: Mapping[str, Any] = {
     "reasoning_models": OPENAI_REASONING,
     "top_logprobs": 20,
 }
+_OWN_SERVER: Mapping[str, Any] = {"needs_key": False, "top_logprobs": 20, "raw_logprobs": True}
 _HUGGING_FACE_KEYS = ("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN")
 _AZURE_KEYS = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 _GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
@@ -72,17 +67,9 @@ HOSTS = (
     Host("openrouter", "https://openrouter.ai/api/v1", top_logprobs=20, logprobs_vary=True),
     Host("deepseek", "https://api.deepseek.com/v1", top_logprobs=20),
     Host("gemini", _GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), structure="json_schema"),
-    Host(
-        "ollama",
-        "http://localhost:11434/v1",
-        needs_key=False,
-        structure="json_schema",
-        top_logprobs=20,
-        raw_logprobs=True,
-        logprobs_vary=True,
-    ),
-    Host("vllm", "http://localhost:8000/v1", needs_key=False, structure="choice", top_logprobs=20, raw_logprobs=True),
-    Host("azure", "", _AZURE_KEYS, other_url_variables=("AZURE_OPENAI_ENDPOINT",), auth="api-key", **_OPENAI),
+    Host("ollama", "http://localhost:11434/v1", structure="json_schema", logprobs_vary=True, **_OWN_SERVER),
+    Host("vllm", "http://localhost:8000/v1", structure="choice", **_OWN_SERVER),
+    Host("azure", "", _AZURE_KEYS, auth="api-key", **_OPENAI),
 )
 CUSTOM = Host("url", "", ("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
@@ -92,8 +79,6 @@ ANTHROPIC = Host("anthropic", "https://api.anthropic.com")  # it speaks a protoc
 def call_site(host: Host, model: str, environment: Mapping[str, str], url: str = "") -> CallSite:
     """Return where calls to a model go, to a URL of the user's own if one is given; a missing key is an error."""
     base = url or _base_url(host, environment)
-    for variable in () if url else host.url_variables:
-        check_same_source(environment, variable, host.key_variables)
     return CallSite(
         name=f"{base}#{model}" if url else f"{host.name}:{model}",
         model=model,
@@ -105,11 +90,13 @@ def call_site(host: Host, model: str, environment: Mapping[str, str], url: str =
 
 
 def _base_url(host: Host, environment: Mapping[str, str]) -> str:
-    for variable in host.url_variables:
+    variables = [f"{host.name.upper()}_BASE_URL", *(["AZURE_OPENAI_ENDPOINT"] if host.name == "azure" else [])]
+    for variable in variables:
+        check_same_source(environment, variable, host.key_variables)
         if url := environment.get(variable, "").strip():
             return check_url(url, variable, f"set {host.name.upper()}_API_KEY instead")
     if not host.base_url:
-        raise ConfigError(f"{host.name} has no address: set {host.url_variables[-1]}")
+        raise ConfigError(f"{host.name} has no address: set {variables[-1]}")
     return host.base_url
 
 

@@ -9,14 +9,15 @@ from contextlib import closing, suppress
 from functools import partial
 from io import BytesIO
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
 from pcs_annotator.base.errors import BadRequest, ModelError, warn_user
-from pcs_annotator.models.catalog import same_model
+from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.models.catalog import context_of, same_model
 from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
 from pcs_annotator.models.provider import lease, release
 
@@ -45,24 +46,33 @@ class HttpReply(NamedTuple):
     latency: float
 
 
-class Client:
-    """Sends the requests of one model over connections that all models of its host share."""
+class HttpModel:
+    """Base of models behind a server; connections are shared by all models of a host."""
 
     def __init__(self, site: CallSite, url: str, headers: Mapping[str, str]) -> None:
-        self.url = url
-        self._place = site
-        self._headers = headers
-        # a form names its own content type
-        self._form_headers = {name: value for name, value in headers.items() if name != "Content-Type"}
+        self.name = site.name
+        self.context_tokens = context_of(site.name)
+        self.site, self.url = site, url
+        # Answers are short: compression would cost more time than it saves.
+        usual = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._headers = {**usual, **headers}
         self._origin = urlsplit(url)[:2]
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._noticed = False
 
-    async def post(self, payload: Mapping[str, object], parse: Callable[[HttpReply], T]) -> T:
-        """Post JSON once and return the response as read; a failing connection raises `ServerTrouble`.
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
 
-        A reply is never larger in memory than 4 MB.
-        """
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
+        raise NotImplementedError
+
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
+        raise NotImplementedError
+
+    async def post(self, payload: Mapping[str, object], parse: Callable[[HttpReply], T]) -> T:
+        """Post JSON once and return the response as read, at most 4 MB; a failing connection is `ServerTrouble`."""
         try:
             return parse(await self.send("POST", self.url, payload=payload))
         except ModelError as error:
@@ -75,8 +85,14 @@ class Client:
         """Send JSON, a form or nothing to an address of the host, and return the response."""
         from aiohttp import ClientError, ConnectionTimeoutError
 
-        body = form if payload is None else _encode(payload)
-        headers = self._headers if form is None else self._form_headers
+        body: FormData | bytes | BytesIO | None = form
+        headers = self._headers
+        if payload is not None:
+            sent = as_json(payload)
+            # aiohttp writes a file-like body in pieces, and warns about large bodies in one piece.
+            body = sent if len(sent) < LARGE else BytesIO(sent)
+        elif form is not None:  # which names its own content type
+            headers = {name: value for name, value in headers.items() if name != "Content-Type"}
         started = perf_counter()
         try:
             session = self._session()
@@ -87,7 +103,7 @@ class Client:
                 raw = await self._body(response)
         except (ClientError, TimeoutError, OSError) as error:
             only_http = isinstance(error, ConnectionTimeoutError) and await _speaks_http(url)
-            raise unreachable(self._place, error, only_http=only_http) from None
+            raise unreachable(self.site, error, only_http=only_http) from None
         return HttpReply(response.status, raw, response.headers, perf_counter() - started)
 
     async def lines(self, url: str, refuse: Callable[[HttpReply], ModelError]) -> AsyncIterator[bytes]:
@@ -117,7 +133,7 @@ class Client:
                 if begun:
                     yield bytes(begun)
         except (ClientError, TimeoutError, OSError) as error:
-            raise unreachable(self._place, error) from None
+            raise unreachable(self.site, error) from None
 
     def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
@@ -139,22 +155,21 @@ class Client:
         if not room:
             response.close()
             if response.status == 200:
-                what = f"the reply is larger than 4 MB, unpacked (from {self._place.url}; not read on)"
-                raise BadRequest(f"{self._place.name}: {what}")
+                what = f"the reply is larger than 4 MB, unpacked (from {self.site.url}; not read on)"
+                raise BadRequest(f"{self.name}: {what}")
         return b"".join(parts)[:most]
 
     def check_model(self, named: object) -> None:
         """Warn, once, if a reply names another model than the one that was asked."""
-        if named == self._place.model or self._noticed or not isinstance(named, str) or not named:
-            return
-        if same_model(self._place.model, named):
+        asked = self.site.model
+        if named == asked or self._noticed or not isinstance(named, str) or not named or same_model(asked, named):
             return
         self._noticed = True
-        problem = f"the server answers as {self._place.scrub(named)!r}, not as the model that was asked"
-        warn_user(f"{self._place.name}: {problem}: check which model it runs")
+        problem = f"the server answers as {self.site.scrub(named)!r}, not as the model that was asked"
+        warn_user(f"{self.name}: {problem}: check which model it runs")
 
     async def close(self) -> None:
-        """Release the connections; the last client closes them. Posting again opens new ones."""
+        """Close the connections unless another model uses them; asking again opens new ones."""
         sessions, self._sessions = self._sessions, {}
         for loop in sessions:
             session = release((loop, self._origin), self)
@@ -182,12 +197,6 @@ def as_json(value: object) -> bytes:
         return orjson.dumps(value)
     except TypeError:  # of surrogates
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _encode(payload: Mapping[str, object]) -> bytes | BytesIO:
-    body = as_json(payload)
-    # aiohttp writes a file-like body in pieces, and warns about large bodies in one piece.
-    return body if len(body) < LARGE else BytesIO(body)
 
 
 def _new_session(url: str) -> ClientSession:

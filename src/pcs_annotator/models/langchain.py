@@ -19,23 +19,15 @@ ROLES = {"system": "system", "user": "human", "assistant": "ai"}
 # How LangChain's model classes call the limit of an answer.
 LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens")
 # HTTP status by class name, for exceptions of vendors' clients that carry none.
-STATUS_BY_NAME = {
-    "AuthenticationError": 401,
-    "PermissionDeniedError": 403,
-    "NotFoundError": 404,
-    "RateLimitError": 429,
-    "ResourceExhausted": 429,
-    "ContextOverflowError": 413,
-    "OpenAIContextOverflowError": 413,
-}
+STATUS_BY_NAME = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}
+STATUS_BY_NAME |= {"ResourceExhausted": 429, "ContextOverflowError": 413, "OpenAIContextOverflowError": 413}
 
 
 class LangChainModel(ObjectModel):
-    """A LangChain chat model, called through `ainvoke`.
+    """A LangChain chat model, called through `ainvoke`; one opened by its name is known by that name alone.
 
     Temperature and limit are set on a copy of the object, if it has fields for them: passing them with every call fails
-    for integrations whose client does not know them. The object's other settings stay as they are. One that
-    was opened by its name is known by that name alone, others also by a digest of their settings.
+    for integrations whose client does not know them.
     """
 
     def __init__(self, model: Any, *, name: str | None = None, by_name: bool = False) -> None:

@@ -9,23 +9,27 @@ from typing import Any
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
-from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Finish, Message, Reply, Request, Usage
+from pcs_annotator.core.chat import (
+    LONGEST_ANSWER,
+    THINKING_TOKENS,
+    Constraint,
+    Finish,
+    Message,
+    Reply,
+    Request,
+    Usage,
+)
 from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
-from pcs_annotator.models.catalog import context_of
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url
-from pcs_annotator.models.http import ERROR_BYTES, UNREADABLE, Client, HttpReply
+from pcs_annotator.models.http import ERROR_BYTES, UNREADABLE, HttpModel, HttpReply
 from pcs_annotator.models.logprobs import read_logprobs
 from pcs_annotator.models.provider import opens
 from pcs_annotator.models.reasoning import ask_with_room, has_thought, notice_thinking, usual_room
 
 FINISHES: dict[object, Finish] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    None: "stop",
-    "length": "length",
-    "max_tokens": "length",
+    **dict.fromkeys(("stop", "eos", "end_turn", None), "stop"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
     "content_filter": "filter",
 }
 ANSWER = "answer"
@@ -34,25 +38,6 @@ ADJUSTABLE = frozenset({"temperature", "max_tokens"})
 LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
 TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|range|<=|≤", re.I)
 FEW_LOGPROBS = 5
-
-
-class HttpModel:
-    """A model behind a server: `provider:model`, or `http://host/v1#model` for a server given by its URL."""
-
-    def __init__(self, site: CallSite, url: str, headers: Mapping[str, str]) -> None:
-        self.name = site.name
-        self.context_tokens = context_of(site.name)
-        self._place = site
-        # Answers are short: compression would cost more time than it saves.
-        usual = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        self._client = Client(site, url, {**usual, **headers})
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
-    async def close(self) -> None:
-        """Close the connections unless another model uses them; asking again opens new ones."""
-        await self._client.close()
 
 
 class WireModel(HttpModel):
@@ -85,7 +70,7 @@ class WireModel(HttpModel):
     async def _ask(self, request: Request) -> Reply:
         while True:
             payload = self.payload(request)
-            reply = await self._client.post(payload, partial(self._read, request, payload))
+            reply = await self.post(payload, partial(self._read, request, payload))
             if reply is not None:
                 return reply
 
@@ -93,7 +78,7 @@ class WireModel(HttpModel):
     def batches(self) -> BatchApi | None:
         """The batch API of the host, if it has one."""
         endpoint = FILE_BATCHES.get(self._host.name)
-        return None if endpoint is None else BatchApi(self, self._client, self._place, endpoint)
+        return None if endpoint is None else BatchApi(self, endpoint)
 
     def read(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
@@ -108,11 +93,7 @@ class WireModel(HttpModel):
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""
-        payload: dict[str, Any] = {
-            "model": self._place.model,
-            "messages": as_dicts(request.messages),
-            "temperature": 0.0,
-        }
+        payload: dict[str, Any] = {"model": self.site.model, "messages": as_dicts(request.messages), "temperature": 0.0}
         if request.max_tokens is not None:
             payload[self._limit_field] = request.max_tokens + self.thinking_tokens
         alternatives = min(request.logprobs, self._top_logprobs)
@@ -124,22 +105,19 @@ class WireModel(HttpModel):
             payload["logprobs"] = True
             payload["top_logprobs"] = alternatives
         if request.constraint is not None and self.can_constrain:
-            self._constrain(payload, request)
+            payload |= self._form(request.constraint)
         for name in self._left_out:
             payload.pop(name, None)
         return payload
 
-    def _constrain(self, payload: dict[str, Any], request: Request) -> None:
-        constraint = request.constraint
-        assert constraint is not None
+    def _form(self, constraint: Constraint) -> dict[str, Any]:
+        """Return the fields of a body that restrict the answer."""
         if constraint.choices and self._structure == "choice":
             choices = list(constraint.choices)
-            payload["structured_outputs"] = {"choice": choices}
-            payload["guided_choice"] = choices  # for vLLM before 0.11; later versions ignore it
-        elif constraint.choices:
-            payload["response_format"] = _response_format(_choice_schema(constraint.choices))
-        elif constraint.json_schema is not None:
-            payload["response_format"] = _response_format(constraint.json_schema)
+            return {"structured_outputs": {"choice": choices}, "guided_choice": choices}  # the latter for vLLM < 0.11
+        schema = _choice_schema(constraint.choices) if constraint.choices else constraint.json_schema
+        form = {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": schema}}
+        return {} if schema is None else {"response_format": form}
 
     def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
         """Return the reply, or None if the request should be sent again without what the server refused."""
@@ -154,7 +132,7 @@ class WireModel(HttpModel):
         try:
             data = _loads(answer.body)
             if self._host.name != "azure":  # a deployment has a name of its own
-                self._client.check_model(data.get("model"))
+                self.check_model(data.get("model"))
             choice, usage = data["choices"][0], data.get("usage")
             message = choice["message"]
             text = _text_of(message)
@@ -184,19 +162,16 @@ class WireModel(HttpModel):
         complaint = read_complaint(raw[:ERROR_BYTES])
         if complaint.code and b'"error"' in raw[:4096]:
             status = complaint.code.split()[0][:9]
-            return failure(self._place, int(status) if status.isdecimal() else 502, complaint, {})
-        return unreadable(self._place, raw)
+            return failure(self.site, int(status) if status.isdecimal() else 502, complaint, {})
+        return unreadable(self.site, raw)
 
     def _failure(
         self, status: int, complaint: Complaint, headers: Mapping[str, str], payload: Mapping[str, Any]
     ) -> ModelError:
+        """Return the error of a server; a setting that it does not accept is no longer sent, and it is asked again."""
         wrong = complaint.parameter
-        if status == 400 and "unsupported" in complaint.code and wrong in ADJUSTABLE and wrong in payload:
-            return self._adjust(wrong)
-        return failure(self._place, status, complaint, headers)
-
-    def _adjust(self, wrong: str) -> ServerTrouble:
-        """Stop sending a setting that this model does not accept, and return a retryable error."""
+        if status != 400 or "unsupported" not in complaint.code or wrong not in ADJUSTABLE or wrong not in payload:
+            return failure(self.site, status, complaint, headers)
         done = "sending max_completion_tokens instead" if wrong == "max_tokens" else "it is no longer sent"
         message = f"{self.name} does not accept {wrong}; {done}"
         if wrong == "max_tokens":
@@ -218,7 +193,7 @@ class WireModel(HttpModel):
             self._top_logprobs = FEW_LOGPROBS
             return True
         self._top_logprobs = 0
-        message = self._place.scrub(complaint.message)
+        message = self.site.scrub(complaint.message)
         warn_user(f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {message}")
         return True
 
@@ -285,10 +260,6 @@ def _choice_schema(choices: Sequence[str]) -> dict[str, object]:
         "required": [ANSWER],
         "additionalProperties": False,
     }
-
-
-def _response_format(schema: Mapping[str, object]) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": dict(schema)}}
 
 
 for _host in HOSTS:

@@ -13,7 +13,8 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from types import SimpleNamespace
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from pcs_annotator.base.errors import ConfigError
@@ -25,12 +26,7 @@ class Provider(Protocol):
     """Opens models by name."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model, ready to be asked; nothing is sent yet.
-
-        Args:
-            model: The part after the colon.
-            environment: Keys and base URLs; a missing key raises `ConfigError` here, not at the first call.
-        """
+        """Return the model of this name, after the colon; a missing key is a `ConfigError`, and nothing is sent yet."""
 
 
 _BUILT_IN = ("anthropic", "langchain", "local.in_process", "openai", "scripted")
@@ -39,25 +35,19 @@ providers: Registry[Provider] = Registry(
 )
 provider = providers.register  # decorator: register a provider class under a name
 Open = Callable[[str, Mapping[str, str]], ChatModel]
-
-
-class OpenedBy(NamedTuple):
-    """A provider that is one function."""
-
-    open: Open
+T = TypeVar("T")
 
 
 def opens(name: str) -> Callable[[Open], Open]:
     """Return a decorator that registers a function as what opens the models of a provider."""
 
     def decorate(function: Open) -> Open:
-        providers.register(name)(lambda: OpenedBy(function))
+        providers.register(name)(lambda: SimpleNamespace(open=function))
         return function
 
     return decorate
 
 
-T = TypeVar("T")
 _lock = threading.Lock()
 _shared: dict[Hashable, tuple[Any, WeakSet[Any]]] = {}
 
@@ -67,23 +57,20 @@ def lease(key: Hashable, holder: object, make: Callable[[], T]) -> T:
     with _lock:
         if key not in _shared:
             _shared[key] = (make(), WeakSet())
-        thing: T
-        thing, holders = _shared[key]
+        resource: T
+        resource, holders = _shared[key]
         holders.add(holder)
-        return thing
+        return resource
 
 
 def release(key: Hashable, holder: object) -> Any | None:
     """Return what nobody holds any more, for the caller to close; None if others hold it, or the holder did not."""
     with _lock:
-        thing, holders = _shared.get(key, (None, WeakSet[Any]()))
+        holders = _shared[key][1] if key in _shared else WeakSet[Any]()
         if holder not in holders:
             return None
         holders.discard(holder)
-        if holders:
-            return None
-        del _shared[key]
-        return thing
+        return None if holders else _shared.pop(key)[0]
 
 
 class Environment(dict[str, str]):
@@ -130,17 +117,21 @@ LINE = re.compile(
 
 def read_environment(folder: Path) -> dict[str, str]:
     """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence."""
-    from_file = {name: value for name, value in _read_file(folder / ".env").items() if name not in os.environ}
+    path, variables = folder / ".env", dict[str, str]()
+    try:
+        variables = parse_environment(path.read_text(encoding="utf-8-sig"), str(path))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        pass
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
+    from_file = {name: value for name, value in variables.items() if name not in os.environ}
     environment = Environment({**from_file, **os.environ})
     environment.from_file = from_file
     return environment
 
 
 def check_same_source(environment: Mapping[str, str], url: str, keys: Sequence[str]) -> None:
-    """Raise if a base URL comes from a `.env` file and the key from elsewhere: the file may be somebody else's.
-
-    It may lie in the folder of downloaded data, and would send the user's key to any address.
-    """
+    """Raise if a base URL comes from a `.env` file and the key from elsewhere: the file may be in downloaded data."""
     from_file = getattr(environment, "from_file", {})
     key = next((name for name in keys if environment.get(name, "").strip()), None)
     if url in from_file and key is not None and key not in from_file:
@@ -151,11 +142,7 @@ def check_same_source(environment: Mapping[str, str], url: str, keys: Sequence[s
 
 
 def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
-    r"""Return the variables of a `.env` text: `KEY=value` lines, quotes, `export`, comments.
-
-    >>> parse_environment('export GROQ_API_KEY="gsk"  # mine\nURL=http://localhost#model')
-    {'GROQ_API_KEY': 'gsk', 'URL': 'http://localhost#model'}
-    """
+    """Return the variables of a `.env` text: `KEY=value` lines, quotes, `export`, comments."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -166,16 +153,6 @@ def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
             raise ConfigError(f"{source}, line {number}: {problem}")
         variables[match["name"]] = match["single"] or match["double"] or match["bare"] or ""
     return variables
-
-
-def _read_file(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
-    return parse_environment(text, str(path))
 
 
 KEY_LIKE = re.compile(r"\b(?:sk|gsk|hf|pk|xai|key)[-_][\w*.\-]{6,}|\bAIza[\w*.\-]{10,}|(?<=Bearer )\S+")
@@ -189,20 +166,12 @@ _SECRET_NAME = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether something with this name is a key or a password.
-
-    >>> is_secret_name("OPENAI_API_KEY"), is_secret_name("x-api-key"), is_secret_name("max_tokens")
-    (True, True, False)
-    """
+    """Return whether something with this name is a key or a password."""
     return _SECRET_NAME.search(re.sub(r"[^a-z]", "", name.lower())) is not None
 
 
 def hide_keys(address: str) -> str:
-    """Return a URL or a model's name as it may be shown.
-
-    >>> hide_keys("http://me:word@host/v1?key=1#m")
-    'http://…@host/v1?…'
-    """
+    """Return a URL or a model's name as it may be shown."""
     return _HIDDEN.sub("…", address)
 
 

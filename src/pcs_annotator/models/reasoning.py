@@ -20,11 +20,7 @@ class Thinker(Protocol):
 
 
 def usual_room(model: str) -> int:
-    """Return the tokens for thinking that a model gets from its first call on, given its name.
-
-    >>> usual_room("qwen3:8b"), usual_room("llama-3.1-8b-instant")
-    (4096, 0)
-    """
+    """Return the tokens for thinking that a model gets from its first call on, given its name."""
     return THINKING_TOKENS if _KNOWN.search(model) else 0
 
 

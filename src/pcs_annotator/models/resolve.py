@@ -14,16 +14,11 @@ from pcs_annotator.models.provider import hide_keys, providers, read_environment
 
 
 def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
-    """Return the model for a spec; nothing is sent yet.
+    """Return the model for a spec; nothing is sent yet, but a missing key or package is an error.
 
-    Args:
-        spec: A `ChatModel` (returned unchanged), `provider:model`, `http://host:port/v1#model`, one of the paper's
-            bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages.
-        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
-
-    Raises:
-        ConfigError: The name is unknown, or its key is missing.
-        MissingPackage: It needs an extra that is not installed.
+    A spec is a `ChatModel` (returned unchanged), `provider:model`, `http://host:port/v1#model`, one of the paper's
+    bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages. `environment`
+    has keys and base URLs; None for those of the process and of `.env` in the working folder.
     """
     if isinstance(spec, str):
         return _resolve_name(spec.strip(), read_environment(Path.cwd()) if environment is None else environment)
@@ -34,22 +29,25 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
     if callable(spec) and not isinstance(spec, type):
         return FunctionModel(spec)
     missing = [name for name in _NEEDED if not hasattr(spec, name)]
-    hint = _possible() if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
+    hint = _POSSIBLE if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
     hint = "pass an instance, not the class" if isinstance(spec, type) else hint
-    raise ConfigError(f"{spec!r:.100} is not a model: {hint}")
+    raise ConfigError(f"{spec!r:.100} is not a model: {hint.format(', '.join(providers.names()))}")
 
 
 class KnownAs:
     """A model that the ledger knows by another identity than its own."""
 
     def __init__(self, identity: str, model: ChatModel) -> None:
-        self.identity = identity
-        self._model = model
+        self.identity, self._model = identity, model
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
 
+_POSSIBLE = (
+    "write provider:model with one of the providers {}; http://host:port/v1#model for any server that speaks the "
+    "OpenAI protocol; or pass a LangChain chat model or a function"
+)
 _NEEDED = ("ask", "close", "name", "context_tokens", "can_constrain", "can_grade")
 
 
@@ -71,12 +69,5 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     if guessed is not None:
         return providers.create(guessed).open(spec, environment)
     again = "; a function or an object is not kept in a run folder: pass it again, load_run(folder, models=[…])"
-    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {_possible()}{'' if colon else again}")
-
-
-def _possible() -> str:
-    names = ", ".join(providers.names())
-    return (
-        f"write provider:model with one of the providers {names}; http://host:port/v1#model for any server that "
-        "speaks the OpenAI protocol; or pass a LangChain chat model or a function"
-    )
+    hint = _POSSIBLE.format(", ".join(providers.names()))
+    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {hint}{'' if colon else again}")

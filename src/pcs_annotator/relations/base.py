@@ -24,18 +24,10 @@ class Context:
 
 
 class Relation(Protocol):
-    """A named rewrite that must not change the label.
-
-    Attributes:
-        name: As it appears in tables.
-        version: Changes whenever the rewrite of a text may change.
-        needs: What it requires.
-        deterministic: Whether the same text always gives the same rewrite.
-        expects: What its rewrites may do to a text.
-    """
+    """A named rewrite that must not change the label; its version changes whenever the rewrite of a text may change."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...  # noqa: D102  # as it appears in tables
 
     @property
     def version(self) -> str: ...  # noqa: D102
@@ -44,10 +36,10 @@ class Relation(Protocol):
     def needs(self) -> frozenset[Need]: ...  # noqa: D102
 
     @property
-    def deterministic(self) -> bool: ...  # noqa: D102
+    def deterministic(self) -> bool: ...  # noqa: D102  # whether the same text always gives the same rewrite
 
     @property
-    def expects(self) -> Expectation: ...  # noqa: D102
+    def expects(self) -> Expectation: ...  # noqa: D102  # what its rewrites may do to a text
 
     def calls(self, text: str) -> float:
         """Return the most model calls that this text takes; a shared call counts as a fraction."""
@@ -60,11 +52,7 @@ class Relation(Protocol):
 
 @runtime_checkable
 class QuestionRelation(Relation, Protocol):
-    """A relation that changes the question.
-
-    Alone, it leaves every text as it is, so it applies in every language, costs nothing to make and needs no check. In
-    turn with relations of the text, it changes both.
-    """
+    """A relation that changes the question; alone, it leaves every text as it is, and needs no check."""
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question put in another way; it must not change what is to be decided."""
@@ -108,7 +96,7 @@ class MadeOf:
         return sum(part.calls(text) for part in self.parts)
 
 
-_BUILT_IN = ("prompted", "order", "wording", "rules")
+_BUILT_IN = ("prompted", "question", "rules")
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

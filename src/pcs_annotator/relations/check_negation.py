@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.check_words import Rewrite, prose, words
-from pcs_annotator.relations.language import likely_language, may_be_english
-from pcs_annotator.relations.word_lists import listed, pattern, word_tables
+from pcs_annotator.relations.language import likely_language, listed, may_be_english, pattern, word_tables
 
 PLAIN = listed("negation", "plain")  # grammar: a clause with one of these says the opposite of the clause without it
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
@@ -42,10 +41,7 @@ class _Polarity(NamedTuple):
 
 
 def negation(rewrite: Rewrite) -> str:
-    """Complain when a negation was added or lost; two negations in one clause cancel out.
-
-    In languages without a list of negations, it finds nothing.
-    """
+    """Complain when a negation was added or lost; in languages without a list of negations, it finds nothing."""
     english = may_be_english(rewrite.source)
     language = "" if english else listed_language(rewrite.source)
     flips, open_flips = _flips(rewrite.source, rewrite.text) if english else (0, 0)

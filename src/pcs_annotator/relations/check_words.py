@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.language import likely_language, may_be_english, other_language
-from pcs_annotator.relations.word_lists import listed, pattern, word_tables
+from pcs_annotator.relations.language import (
+    likely_language,
+    listed,
+    may_be_english,
+    other_language,
+    pattern,
+    word_tables,
+)
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")
@@ -44,11 +50,7 @@ def quoted(words: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def prose(text: str) -> str:
-    """Return the text with plain quotation marks and dashes, without web addresses, mentions, tags and HTML entities.
-
-    >>> prose("“plan” – done: http://a.b/c")
-    '"plan" - done:  '
-    """
+    """Return the text with plain quotation marks and dashes, without addresses, mentions, tags and HTML entities."""
     text = text.translate(_PLAIN)
     if "/" in text or "www." in text:
         text = _ADDRESS.sub(" ", text)
@@ -59,11 +61,7 @@ def prose(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
-    """Return the words in lower case, without addresses.
-
-    >>> words("Don’t look: http://a.b/c it's 5!")
-    ("don't", 'look', "it's", '5')
-    """
+    """Return the words in lower case, without addresses."""
     return tuple(_WORD.findall(prose(text).lower()))
 
 
@@ -91,11 +89,7 @@ def without_typos(rewrite: Rewrite) -> str:
 
 
 def one_typo(typed: str, meant: str) -> bool:
-    """Return whether two words differ by one typo: a letter added, missing or changed, or two letters swapped.
-
-    >>> one_typo("hte", "the"), one_typo("cat", "dog"), one_typo("helo", "hello")
-    (True, False, True)
-    """
+    """Return whether two words differ by one typo: a letter added, missing or changed, or two letters swapped."""
     typed, meant = typed.lower(), meant.lower()
     differing = (at for at, (a, b) in enumerate(zip(typed, meant, strict=False)) if a != b)
     same = next(differing, min(len(typed), len(meant)))
@@ -186,11 +180,7 @@ def numbers(rewrite: Rewrite) -> str:
 
 @lru_cache(maxsize=256)
 def read_numbers(text: str, english: bool = True) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the values of the numbers that a rewrite must keep, and of words that may be numbers.
-
-    >>> read_numbers("1,000 of 2.5 million, twenty-five and one"), read_numbers("1.234,56 von ٢٠", english=False)
-    (((1000.0, 2500000.0, 25.0), (1.0,)), ((1234.56, 20.0), ()))
-    """
+    """Return the values of the numbers that a rewrite must keep, and of words that may be numbers."""
     text = prose(text)
     if not english:
         return tuple(map(_value_of_figures, _FIGURES.findall(text))), ()

@@ -12,8 +12,7 @@ from pcs_annotator.core.variant import ORIGINAL, CheckResult, Expectation, Statu
 from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, relations, rephrased
 from pcs_annotator.relations.checks import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
-from pcs_annotator.relations.order import LabelOrder
-from pcs_annotator.relations.wording import WithExamples, Wording
+from pcs_annotator.relations.question import LabelOrder, WithExamples, Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,8 @@ class InTurn(MadeOf):
     @property
     def expects(self) -> Expectation:
         """What all parts together may do."""
-        parts = [part.expects for part in self.parts]
-        shortest, longest = (prod(getattr(part, end) for part in parts) for end in ("shortest", "longest"))
-        return replace(_all_that_any_may(parts), shortest=shortest, longest=longest)
+        shortest, longest = (prod(getattr(part.expects, end) for part in self.parts) for end in ("shortest", "longest"))
+        return replace(_all_that_any_may(self.parts), shortest=shortest, longest=longest)
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question after all parts that change it."""
@@ -62,7 +60,7 @@ class FirstOf(MadeOf):
     @property
     def expects(self) -> Expectation:
         """What any part may do."""
-        return _all_that_any_may([part.expects for part in self.parts])
+        return _all_that_any_may(self.parts)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the first accepted rewrite, or the result of the last part if there is none."""
@@ -81,7 +79,8 @@ def text_parts(relation: Relation) -> tuple[Relation, ...]:
     return () if isinstance(relation, QuestionRelation | Original) else (relation,)
 
 
-def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
+def _all_that_any_may(relations: Sequence[Relation]) -> Expectation:
+    parts = [relation.expects for relation in relations]
     return Expectation(
         negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
         shortest=min(part.shortest for part in parts),
@@ -95,19 +94,12 @@ _NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationOptions:
-    """How names become relations.
+    """How names become relations."""
 
-    Attributes:
-        rewriter: Whether there is a model that rewrites.
-        own: The user's relations by name; they take precedence over all others. A function is a relation, too.
-        checked: Whether rewrites are checked.
-        judged: Whether to also ask the rewriter if a rewrite means the same.
-    """
-
-    rewriter: bool = False
-    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
-    checked: bool = True
-    judged: bool = False
+    rewriter: bool = False  # whether there is a model that rewrites
+    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)  # the user's; they take precedence
+    checked: bool = True  # whether rewrites are checked
+    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
 
 
 def choose_relations(specs: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
@@ -139,9 +131,8 @@ def _first_of(spec: str, options: RelationOptions) -> Relation:
 
 
 def _changes_question(relation: Relation) -> bool:
-    if isinstance(relation, InTurn):
-        return any(map(_changes_question, relation.parts))
-    return isinstance(relation, QuestionRelation)
+    parts = relation.parts if isinstance(relation, InTurn) else ()
+    return any(map(_changes_question, parts)) if parts else isinstance(relation, QuestionRelation)
 
 
 def _in_turn(spec: str, options: RelationOptions) -> Relation:
@@ -166,7 +157,7 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         own = options.own[name]
         return own if hasattr(own, "rewrite") else FunctionRelation(name, own)  # type: ignore[return-value]  # it is one
     names = relations.names()
-    if name not in names and ":" not in name:
+    if name not in names:
         name = next((full for full in (f"llm:{name}", f"rule:{name}") if full in names), name)
     if name not in names and (numbered := _NUMBERED.fullmatch(name)):
         return _numbered(numbered[1], int(numbered[2]))

@@ -51,6 +51,7 @@ class FunctionRelation:
         return Variant(relation=self.name, status="changed", text=result, source=text)
 
     async def _result(self, text: str) -> Rewritten:
+        start = f"relation {self.name!r}: its function"
         try:
             result = self.function(text)
             if inspect.isawaitable(result):
@@ -58,15 +59,11 @@ class FunctionRelation:
         except PcsError:
             raise
         except Exception as error:
-            raise ConfigError(
-                f"relation {self.name!r}: its function raised {type(error).__name__}: {error}, on the text "
-                f"{text[:60]!r}: return None where it does not apply"
-            ) from error
-        if result is None or isinstance(result, str | NotApplicable):
-            return result
-        raise ConfigError(
-            f"relation {self.name!r}: its function returned {type(result).__name__}, not a string or None"
-        )
+            problem = f"{start} raised {type(error).__name__}: {error}, on the text {text[:60]!r}"
+            raise ConfigError(f"{problem}: return None where it does not apply") from error
+        if result is not None and not isinstance(result, str | NotApplicable):
+            raise ConfigError(f"{start} returned {type(result).__name__}, not a string or None")
+        return result
 
 
 class TextRule(FunctionRelation):
@@ -102,7 +99,7 @@ def relation(name: str, *, version: str = "1", expects: Expectation | None = Non
 
 def _register(kind: type[FunctionRelation], name: str, version: str, expects: Expectation, function: F) -> F:
     earlier = _REGISTERED.get(name)
-    if earlier is None or _origin(earlier.function) != _origin(function):
+    if earlier is None or _qualified_name(earlier.function) != _qualified_name(function):
         relations.register(name)(partial(_REGISTERED.__getitem__, name))
     _REGISTERED[name] = kind(name, function, version, expects)
     return function
@@ -113,5 +110,5 @@ def relation_of(function: object) -> FunctionRelation | None:
     return next((relation for relation in _REGISTERED.values() if relation.function is function), None)
 
 
-def _origin(function: Rewriting) -> tuple[str | None, str]:
-    return getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+def _qualified_name(function: Rewriting) -> str:
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"

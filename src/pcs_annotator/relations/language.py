@@ -1,13 +1,33 @@
-"""Which language a text is in, and whether it is prose.
+"""Words and patterns of `words.toml`, which language a text is in, and whether it is prose.
 
-Every text is judged by itself, never by its neighbours: the same text has the same variants in every file, whatever the
-order of its rows, and when it comes alone.
+Each text is judged by itself, never by its neighbours.
 """
 
 import re
+import tomllib
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from importlib.resources import files
 
-from pcs_annotator.relations.word_lists import pattern, word_tables
+
+@cache
+def word_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the tables of `words.toml`."""
+    return tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+def listed(table: str, name: str) -> frozenset[str]:
+    """Return the words of a list in `words.toml`."""
+    return frozenset(word_tables()[table][name].split())
+
+
+def pattern(name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return a regular expression of `words.toml`."""
+    return re.compile(word_tables()["patterns"][name], flags | re.VERBOSE)
+
+
+SMALL = listed("names", "small")  # words that say little by themselves and are never names
+LOUD = listed("names", "loud")  # words that people capitalise although they are not names
 
 SAMPLE = 3_000  # characters: the beginning of a long text is enough
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -26,60 +46,49 @@ _LEAST_ENGLISH = 0.03
 _WORDS_READ = 100
 # With all languages of the library to choose from, one this probable is known: Catalan and Swahili look more like
 # English than like any of the common languages. A text this probably English needs no such second look.
-_KNOWN = 0.6
-_SURELY_ENGLISH = 0.95
+_KNOWN, _SURELY_ENGLISH = 0.6, 0.95
 _SAME_LANGUAGE = word_tables()["same_language"]  # dialects and close relatives that share their written language
 NAMES = word_tables()["languages"]  # the English names of common languages; others are shown by their code
-NO_LEAD_IN = "no lead-in in this language"
-NO_CASE = "no letter has another case"
-NO_TYPOS = "no typos in this script"
-LIMITS = (NO_LEAD_IN, NO_CASE, NO_TYPOS)  # why a rule does not apply, because of language or script
+# why a rule does not apply, because of language or script
+LIMITS = NO_LEAD_IN, NO_CASE, NO_TYPOS = (
+    "no lead-in in this language",
+    "no letter has another case",
+    "no typos in this script",
+)
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text, such as `en` or `es`; empty when the text is too short.
-
-    All Cyrillic text counts as `ru`, Arabic script as `ar` and Devanagari as `hi`.
-
-    >>> language_of("Der Hund schläft nicht."), language_of("42")
-    ('de', '')
-    """
+    """Return the language of a text; empty when the text is too short. All Cyrillic is `ru`, Arabic script `ar`."""
     words = _words(text)
     if script := _script_of(words):
         return script.strip("?")
-    return _common_language(_beginning(words))[0] if len(words) > 1 else ""
+    return _common_language(words)[0] if len(words) > 1 else ""
 
 
 @lru_cache(maxsize=4096)
 def known_language(text: str) -> str:
-    """Return the language of a text where it is certain enough to write in it; else empty, as for most short texts.
-
-    Unlike `language_of`, which compares texts, it tells Ukrainian from Russian and leaves doubtful texts out.
-
-    >>> known_language("Цей фільм дуже нудний"), known_language("Wer kommt?"), known_language("Das Essen war kalt.")
-    ('uk', '', 'de')
-    """
+    """Return the language of a text if it is certain enough to write in it; else empty, as for most short texts."""
     words = _words(text)
     script = _script_of(words)
     if (script and script not in _SHARED_SCRIPTS) or (not script and len(words) < 2):
         return script.strip("?")
-    common, english = ("", 0.0) if script else _common_language(_beginning(words))
+    common, english = ("", 0.0) if script else _common_language(words)
     if english >= _SURELY_ENGLISH:
         return "en"
-    language, probability = max(_probabilities(_beginning(words)).items(), key=lambda pair: pair[1])
+    language, probability = max(_probabilities(words).items(), key=lambda pair: pair[1])
     if probability < _KNOWN:
         return "en" if common == "en" else ""
     return language if common in ("", "en", language) or language not in LANGUAGES else ""
 
 
-def may_be_english(text: str) -> bool:
-    """Return whether a text is English, or too short to tell and in Latin letters."""
-    return likely_language(text) in ("en", "")
-
-
 def likely_language(text: str) -> str:
     """Return the language of a text, certain or not; empty when the text is too short."""
     return known_language(text) or language_of(text)
+
+
+def may_be_english(text: str) -> bool:
+    """Return whether a text is English, or too short to tell and in Latin letters."""
+    return likely_language(text) in ("en", "")
 
 
 def other_language(source: str, text: str) -> str:
@@ -92,7 +101,7 @@ def other_language(source: str, text: str) -> str:
         return ""
     # As with English, the language of the source has the benefit of the doubt.
     known = known_language(source)
-    doubtful = known not in ("", "en") and _probabilities(_beginning(words)).get(known, 0.0) >= _LEAST_ENGLISH
+    doubtful = known not in ("", "en") and _probabilities(words).get(known, 0.0) >= _LEAST_ENGLISH
     return "" if doubtful else after
 
 
@@ -103,12 +112,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(sample)
 
 
-def _beginning(words: list[str]) -> str:
-    return " ".join(words[:_WORDS_READ])
-
-
 def _script_of(words: list[str]) -> str:
-    """Return a language for a script with at least a third of the letters; empty for the Latin script."""
+    """Return a language for a script with at least a third of the letters, `?` for an unlisted one, empty for Latin."""
     letters = "".join(words)
     beyond = "" if letters.isascii() else "".join(_BEYOND_LATIN.findall(letters))
     if not beyond or 3 * len(beyond) < len(letters):
@@ -116,18 +121,17 @@ def _script_of(words: list[str]) -> str:
     counts = {language: len(script.findall(beyond)) for language, script in _SCRIPTS.items()}
     if 10 * counts["ja"] > len(beyond):
         return "ja"
-    best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] else "?"
+    return max(counts, key=counts.__getitem__) if any(counts.values()) else "?"
 
 
-def _common_language(words: str) -> tuple[str, float]:
+def _common_language(words: list[str]) -> tuple[str, float]:
     """Return the best of the common languages, and the probability that it is English among them."""
     ranked = {language: _ranked(words)[language] for language in LANGUAGES}
     english = ranked["en"] / sum(ranked.values())
-    return ("en" if english >= _LEAST_ENGLISH else max(ranked, key=lambda language: ranked[language])), english
+    return ("en" if english >= _LEAST_ENGLISH else max(ranked, key=ranked.__getitem__)), english
 
 
-def _probabilities(words: str) -> dict[str, float]:
+def _probabilities(words: list[str]) -> dict[str, float]:
     """Return how probable each of all languages is."""
     merged: dict[str, float] = {}
     for code, probability in _ranked(words).items():
@@ -136,9 +140,13 @@ def _probabilities(words: str) -> dict[str, float]:
     return merged
 
 
+def _ranked(words: list[str]) -> dict[str, float]:
+    return _rank(" ".join(words[:_WORDS_READ]))
+
+
 # All rules and checks look up the same few texts.
 @lru_cache(maxsize=4096)
-def _ranked(words: str) -> dict[str, float]:
+def _rank(words: str) -> dict[str, float]:
     return dict(_identifier().rank(words))
 
 
@@ -160,11 +168,7 @@ _WORDS_PER_MARK, _MARKS_PER_STATEMENT = 6, 3
 
 
 def why_not_prose(text: str) -> str:
-    """Return why a text is not prose in any language, such as code or a bare link; empty when it may be.
-
-    >>> why_not_prose("Le chat dort sur le lit."), why_not_prose("x = f(y);")
-    ('', 'looks like code')
-    """
+    """Return why a text is not prose in any language, such as code or a bare link; empty when it may be."""
     if not text.strip():
         return "empty text"
     if _is_code(text[:SAMPLE]):

@@ -1,12 +1,9 @@
-"""Which languages the texts of a table are in, which relations can do nothing with them, and what can.
-
-A sample of texts is enough; it depends on the texts alone and not on the order of the rows.
-"""
+"""Which languages a sample of texts is in, which relations can do nothing with them, and what can."""
 
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
@@ -28,12 +25,18 @@ FREE = ("case", "frame", "typo")  # rules
 _LANGUAGES_SHOWN = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Languages:
     """The languages of a table."""
 
     sample: Sequence[str]  # texts that were looked at
-    limits: Mapping[str, int] = field(default_factory=dict)  # relation → texts in the sample that it cannot change
+    chosen: Sequence[Relation]
+
+    @cached_property
+    def limits(self) -> Mapping[str, int]:
+        """Chosen relation → texts in the sample that it cannot change; without those that it can change all."""
+        limits = {relation.name: self.ruled_out(relation) for relation in self.chosen}
+        return {name: times for name, times in limits.items() if times}
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -55,9 +58,8 @@ class Languages:
 
     def working_rules(self) -> Iterator[str]:
         """Yield the free rules that can do something with most of these texts."""
-        for name in FREE:
-            if self.ruled_out(relations.create(f"rule:{name}")) < MOST * len(self.sample):
-                yield name
+        most = MOST * len(self.sample)
+        return (name for name in FREE if self.ruled_out(relations.create(f"rule:{name}")) < most)
 
     def ruled_out(self, relation: Relation) -> int:
         """Return the number of texts in the sample to which a relation does not apply."""
@@ -93,9 +95,7 @@ def ruled_out(relation: Relation, text: str) -> bool:
 def languages_of(texts: Iterable[str], chosen: Sequence[Relation] = ()) -> Languages:
     """Return the languages of a sample of texts, and what chosen relations can do with them."""
     distinct = {text[:READ] for text in texts if text.strip()}
-    languages = Languages(sample=heapq.nsmallest(LOOKED_AT, distinct, key=_lot))
-    limits = {relation.name: times for relation in chosen if (times := languages.ruled_out(relation))}
-    return Languages(sample=languages.sample, limits=limits)
+    return Languages(heapq.nsmallest(LOOKED_AT, distinct, key=_lot), chosen)
 
 
 def usual_text_relation(texts: Iterable[str]) -> str:

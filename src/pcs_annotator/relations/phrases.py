@@ -45,13 +45,7 @@ def all_phrases() -> Mapping[str, Phrases]:
 
 
 def phrases_around(instruction: str, labels: Sequence[str]) -> Phrases:
-    """Return the sentences in the language of an instruction; English ones if it is unclear or has none.
-
-    The names of labels do not count: they may be in another language.
-
-    >>> phrases_around("¿Cuál es el sentimiento del texto?", ["good", "bad"]).labels
-    'Categorías:'
-    """
+    """Return the sentences in the language of an instruction, apart from its labels; English ones if it is unclear."""
     return _phrases_around(instruction, tuple(label for label in labels if label in instruction))
 
 

@@ -29,39 +29,27 @@ MOST_WORDS = 0.4  # what a rewrite that keeps most words has in common with its 
 
 @dataclass(frozen=True, slots=True)
 class PromptedRelation:
-    """A rewrite by a model.
+    """A rewrite by a model; `{text}` in its prompt is replaced by the text, which else follows in another message."""
 
-    Attributes:
-        name: As it appears in tables.
-        prompt: The instruction for the model. `{text}` in it is replaced by the text; without it, the text follows in
-            a separate message.
-        version: Changes with the prompt.
-        expects: What its rewrites may do to a text.
-        keeps_language: Whether the prompt of a text that is known not to be English names the language to write in.
-        longest_window: Maximum number of characters that are rewritten at a time.
-        keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
-    """
-
-    name: str
-    prompt: str
-    version: str = "1"
-    expects: Expectation = field(default_factory=Expectation)
-    keeps_language: bool = False
-    longest_window: int = windows.LONGEST_WINDOW
-    keeps_words: bool = False
+    name: str  # as it appears in tables
+    prompt: str  # the instruction for the model
+    version: str = "1"  # changes with the prompt
+    expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
+    keeps_language: bool = False  # whether the prompt of a text known not to be English names the language to write in
+    keeps_words: bool = False  # whether most words of a text stay, so that a reply with few of them is no rewrite
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
 
     def calls(self, text: str) -> float:
         """Return one call per window."""
-        return float(windows.count_windows(text, self.longest_window))
+        return float(windows.count_windows(text))
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
         if context.ask is None:
             raise ConfigError(f"relation {self.name!r} needs a model that rewrites: name one as rewriter")
         rewrite = partial(self.rewrite_window, ask=context.ask, hint=context.hint)
-        return await windows.rewrite_in_windows(self.name, text, self.longest_window, rewrite)
+        return await windows.rewrite_in_windows(self.name, text, rewrite)
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
-from pcs_annotator.relations.word_lists import listed, pattern
+from pcs_annotator.relations.language import listed, pattern
 
 NOTHING_WRITTEN = "the model wrote nothing"
 CHANGED_NOTHING = "the rewrite changed nothing"
@@ -82,21 +82,9 @@ class SourceText:
         last = _WORD.findall(text.casefold())[-1:]
         return last != _WORD.findall(self.text.casefold())[-1:] and not _GOES_ON.isdisjoint(last)
 
-    def lost_without(self, whole: str, part: str) -> float:
-        """Return how much of the source is in a text and no longer in a part of it."""
-        return self.covers(whole) - self.covers(part)
-
 
 def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | Refused:
-    r"""Return the rewrites that a reply offers, in its order, or why there is none.
-
-    A rewrite has at least the share `least` in common with the source.
-
-    >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
-    ['The man was bitten by the dog.']
-    >>> read_versions("I'm sorry, but I can't help with that.", "The dog bit the man.").reason
-    'the model refuses'
-    """
+    """Return the rewrites that a reply offers, in its order, each with the share `least` in common with the source."""
     source = source.strip()
     reply = (reply if thinking_spans(source) else without_thinking(reply)).strip()
     if reply == source:
@@ -119,19 +107,15 @@ def read_versions(reply: str, source: str, least: float = LEAST) -> list[str] | 
 
 
 _REFUSALS = [pattern(name, re.I | re.S) for name in ("refusal", "foreign_refusal")]
-_NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
+_NOT_APPLICABLE = re.compile(r"(?s:.*)NOT APPLICABLE|(?i:\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-]))")
 
 
 def _refusal(text: str, source: str) -> Refused | None:
-    if _says_not_applicable(text) and not _says_not_applicable(source):
-        return Refused(DOES_NOT_APPLY, fails=False)
     # A text that is itself an apology may be rewritten as another one.
+    if _NOT_APPLICABLE.match(text) and not _NOT_APPLICABLE.match(source):
+        return Refused(DOES_NOT_APPLY, fails=False)
     refuses = any(refusal.match(text) and not refusal.match(source) for refusal in _REFUSALS)
     return Refused(REFUSES) if refuses else None
-
-
-def _says_not_applicable(text: str) -> bool:
-    return _NOTHING in text or _NOT_APPLICABLE.match(text) is not None
 
 
 # The marks between turns, as models of many families write them when their template goes wrong.
@@ -148,11 +132,7 @@ _GLUED_NAME = re.compile(r"(?<=[.!?\"”。])(?:assistant|user|model)\s*\n")
 
 
 def _own_turns(reply: str, source: str) -> list[str]:
-    r"""Return what a reply says in the model's first turn; two texts where either may be that.
-
-    >>> _own_turns("<|im_start|>assistant\nGood.<|im_end|><|im_start|>user\nThanks!", "Well.")
-    ['Good.']
-    """
+    """Return what a reply says in the model's first turn; two texts where either may be that."""
     turns = [reply] if _MARK.search(source) else _between_marks(reply)
     return [text for turn in turns if (text := _GLUED_NAME.split(turn, maxsplit=1)[0].strip())]
 
@@ -182,11 +162,7 @@ _BESIDE = pattern("beside_rewrite", re.I)
 
 
 def _in_json(text: str, source: str) -> list[str] | None:
-    """Return the texts in a JSON answer; None if there is none, empty if it is broken off.
-
-    >>> _in_json('{"original": "Well.", "rewrite": "Good."}', "Well."), _in_json('{"rewrite": null}', "Well.")
-    (['Good.'], ['NOT APPLICABLE'])
-    """
+    """Return the texts in a JSON answer; None if there is none, empty if it is broken off."""
     start = _BEGINS_JSON.search(text)
     if start is None or _BEGINS_JSON.search(source):
         return None
@@ -205,8 +181,8 @@ _MARKUP = re.compile(r"</?(?:b|i|u|em|strong|mark|p|br|span|div|blockquote)/?>",
 
 def _in_fences(text: str, source: str) -> list[str] | None:
     """Return the contents of fences; None if there are none."""
-    fences = [] if "```" in source or "~~~" in source else _FENCE.findall(text)
-    return [inner for _, inner in fences] or None
+    has_fences = "```" in source or "~~~" in source
+    return None if has_fences else [inner for _, inner in _FENCE.findall(text)] or None
 
 
 def _in_tags(text: str, source: str) -> list[str] | None:
@@ -329,7 +305,7 @@ def _trimmed(text: str, between: str, most: int, about: SourceText) -> str:
         if not _TALK.search(part) or about.likeness(part) >= 0.5 * best:
             return False
         remark = any(sign in part and sign not in about.text for sign in _REMARK_SIGNS)
-        return remark or about.lost_without(text, between.join(rest)) < 0.1
+        return remark or about.covers(text) - about.covers(between.join(rest)) < 0.1
 
     while len(parts) > most:
         if is_beside(parts[-1], parts[:-1]):
@@ -380,7 +356,7 @@ def _without_label(text: str, about: SourceText) -> str:
     if any(2 * about.covers(sentence) > about.covers(rest) for sentence in SENTENCE.split(label[0])[:-1]):
         return text
     long_enough = len(rest) > len(label[0]) or about.covers(rest) >= 0.5
-    return rest if long_enough and about.lost_without(text, rest) < 0.1 else text
+    return rest if long_enough and about.covers(text) - about.covers(rest) < 0.1 else text
 
 
 _QUOTES = {**_DOUBLE_QUOTES, "'": "'", "‘": "’", "`": "`"}

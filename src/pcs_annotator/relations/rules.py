@@ -7,9 +7,8 @@ from itertools import islice, pairwise
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.function import NotApplicable, text_rule
-from pcs_annotator.relations.language import NO_CASE, NO_LEAD_IN, NO_TYPOS, known_language
+from pcs_annotator.relations.language import LOUD, NO_CASE, NO_LEAD_IN, NO_TYPOS, SMALL, known_language, listed, pattern
 from pcs_annotator.relations.phrases import all_phrases
-from pcs_annotator.relations.word_lists import LOUD, SMALL, listed, pattern
 
 _WHOLE = pattern("kept_whole")
 _ANY_KEPT = re.compile(f"{_WHOLE.pattern}|{pattern('kept_part').pattern}", re.VERBOSE)
@@ -20,13 +19,7 @@ Word = re.Match[str]
 
 
 def kept_as_they_are(text: str) -> bytearray:
-    """Return, for every character of a text, 1 if rules for letters must leave it alone and 0 otherwise.
-
-    These are addresses, mentions, tags, numbers and emoticons.
-
-    >>> "".join("x" if kept else "." for kept in kept_as_they_are("See @Bob, 5pm: https://a.b/C"))
-    '....xxxx..xxx..xxxxxxxxxxxxx'
-    """
+    """Return 1 for every character that rules for letters leave alone: of addresses, mentions, numbers, emoticons."""
     kept = bytearray(len(text))
     for token in _TOKEN.finditer(text):
         word = token[0]

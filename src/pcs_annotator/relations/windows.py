@@ -28,11 +28,7 @@ class Windows:
     gaps: tuple[str, ...]  # whitespace before the first piece, between pieces, and after the last: one more than pieces
 
     def joined(self, texts: Sequence[str]) -> str:
-        """Return other pieces joined with the same whitespace.
-
-        >>> cut_windows("One.  Two.", 5).joined(["Eins.", "Zwei."])
-        'Eins.  Zwei.'
-        """
+        """Return other pieces joined with the same whitespace."""
         between = zip(texts, self.gaps[1:], strict=True)
         return "".join([self.gaps[0], *(part for piece in between for part in piece)])
 
@@ -65,9 +61,9 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
     return Windows(texts=tuple(texts), gaps=tuple(gaps))
 
 
-def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
+def count_windows(text: str) -> int:
     """Return how many pieces of a text need a model call."""
-    return sum(map(has_words, cut_windows(text, longest).texts))
+    return sum(map(has_words, cut_windows(text).texts))
 
 
 def has_words(text: str) -> bool:
@@ -75,16 +71,17 @@ def has_words(text: str) -> bool:
     return _LETTER.search(prose(text)) is not None
 
 
-async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: RewriteWindow) -> Variant:
+async def rewrite_in_windows(
+    relation: str, text: str, rewrite: RewriteWindow, longest: int = LONGEST_WINDOW
+) -> Variant:
     """Return a text rewritten window by window, all windows concurrently.
 
     A window to which the relation does not apply stays as it is, as long as another one changes. If one window is
     refused or cut off, there is no rewrite at all: half a rewrite must not pass for a whole one.
     """
     windows = cut_windows(text, longest)
-    results = await gather_all(rewrite(piece) for piece in windows.texts if has_words(piece))
-    asked = iter(results)
-    outcomes = [next(asked) if has_words(piece) else _NO_WORDS for piece in windows.texts]
+    answers = iter(await gather_all(rewrite(piece) for piece in windows.texts if has_words(piece)))
+    outcomes = [next(answers) if has_words(piece) else _NO_WORDS for piece in windows.texts]
     failed = next((outcome for outcome in outcomes if isinstance(outcome, Refused) and outcome.fails), None)
     pieces = [piece if isinstance(new, Refused) else new for piece, new in zip(windows.texts, outcomes, strict=True)]
     if failed is None and any(isinstance(outcome, str) for outcome in outcomes):

@@ -85,7 +85,7 @@ def _summary(at: RunFolder, number: int, in_use: int) -> Version:
             number=number,
             made=values["made"],
             gold_rows=values["weights"]["diagnostics"]["gold_rows"],
-            accuracy=figures[0]["accuracy"]["value"] if figures else None,
+            accuracy=figures[0]["figures"]["accuracy"]["value"] if figures else None,
             accepted=None if certificate is None else certificate["accepted_share"],
             fit_id=values["fit_id"],
             in_use=number == in_use,

@@ -279,7 +279,7 @@ def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool
     """Return a digest of all that a file of labels depends on, the names of its columns among it."""
     asked, verdicts, judging = recorded.start["asked"], recorded.gold.verdicts.last, model.to_dict()
     if judging["certificate"]:  # counts of rows decide nothing
-        judging["certificate"] = {**judging["certificate"], "accepted_share": None, "review_rows": None}
+        judging["certificate"] |= dict.fromkeys(("accepted_share", "review_rows", "withdrawn"))
     parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 

@@ -28,10 +28,10 @@ from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy, Votes
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.frugal import Frugal, graded_annotators, learn_frugal
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.promise.drift import Drift
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs import ask, learn, resolve_config
 from pcs_annotator.runs.columns import given_or_detected
 from pcs_annotator.runs.fits import number_in_use

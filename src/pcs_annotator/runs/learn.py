@@ -29,9 +29,9 @@ from pcs_annotator.judging.evaluate.agreement import (
 )
 from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
+from pcs_annotator.judging.evaluate.held_out_curves import Curves, curves_of
 from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, one_thread
-from pcs_annotator.judging.evaluate.side_by_side import Curves, MethodFigures, curves_of, with_holm
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
 from pcs_annotator.judging.frugal import Spending, exact_stop, spending_of
@@ -41,6 +41,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.simple import Distance
 from pcs_annotator.judging.promise.drift import Drift, drift_by_group, profiles
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
@@ -296,7 +297,9 @@ def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str])
     return {"version": __version__, "labels": list(labels), "learn": asdict(settings), **learned.model.to_dict()}
 
 
-_PARTS: Mapping[str, type] = {
+_PARTS: Mapping[str, Any] = {
+    "figures": Sequence[MethodFigures],
+    "no_figures": str,
     "curves": Curves,
     "spending": Spending,
     "drift": Drift,
@@ -309,15 +312,12 @@ _PARTS: Mapping[str, type] = {
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:
     """Return the contents of `evaluation.json`."""
-    figures = {"figures": [figures.to_dict() for figures in learned.figures], "no_figures": learned.no_figures}
-    return {**figures, **{name: to_plain(getattr(learned, name)) for name in _PARTS}}
+    return {name: to_plain(getattr(learned, name)) for name in _PARTS}
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
-    """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    parts: dict[str, Any] = {name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()}
-    figures = with_holm([MethodFigures.from_dict(values) for values in evaluation["figures"]])
-    return Learned(model=model, figures=figures, no_figures=evaluation["no_figures"], **parts)
+    """Return the model with what `evaluation_file` wrote; parts that it did not write are None."""
+    return Learned(model=model, **{name: from_plain(kind, evaluation.get(name)) for name, kind in _PARTS.items()})
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:

@@ -14,11 +14,11 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model
 from pcs_annotator.judging.heldout import HeldOut, Judged
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.promise.whole_table import Shared, once_if_right, share_rows
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.settings import LearnSettings
 

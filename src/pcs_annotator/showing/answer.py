@@ -3,12 +3,9 @@
 What happened, how good it is, what may be used, what to look at, what it cost, where it is, what to do next.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
@@ -17,13 +14,11 @@ from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise
 from pcs_annotator.runs.learn import Learned
+from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, percent_interval, total_cost
-
-if TYPE_CHECKING:  # it imports the code that asks models, which a table of votes does not need
-    from pcs_annotator.runs.run_result import Facts, RunResult
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
@@ -38,8 +33,11 @@ Line = tuple[str, b.Words]
 
 def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
-    counts, learned, folder = result.counts, result.learned, result.folder
-    details, to_label = findings(result.facts), result.to_label
+    counts, learned, folder, to_label = result.counts, result.learned, result.folder, result.to_label
+    certificate = learned.model.certificate
+    # that nothing is accepted for lack of a promise is said with what may be used
+    shown_elsewhere = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
+    details = [flag.detail for flag in what_to_look_at(result.facts) if flag.kind not in shown_elsewhere]
     return b.Answer(
         [
             labelled(counts),
@@ -57,13 +55,6 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             ("next", b.strong(next_step(result))),
         ]
     )
-
-
-def findings(facts: Facts) -> list[str]:
-    """Return what to look at; that nothing is accepted for lack of a promise is said with what may be used."""
-    certificate = facts.learned.model.certificate
-    shown_elsewhere = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
-    return [flag.detail for flag in what_to_look_at(facts) if flag.kind not in shown_elsewhere]
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:

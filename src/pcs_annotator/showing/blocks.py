@@ -207,6 +207,11 @@ def joined(*words: Words) -> Words:
     return tuple(part for some in words for part in ([some] if isinstance(some, str | Styled) else some))
 
 
+def warnings(notes: Iterable[str]) -> list[Block]:
+    """Return what a command has warned about."""
+    return [text(f"note: {message}", kind="warning") for message in notes]
+
+
 def strong(words: str, *, own: bool = False) -> Styled:
     """Return words in bold."""
     return Styled(words, "strong", own)
@@ -239,7 +244,6 @@ def results(result: ResultTable) -> list[Block]:
 
 
 def _numeric(table: ResultTable, column: int) -> bool:
-    """Tell whether a column has numbers, as numbers or as text."""
     cells = [row[column] for row in table.rows]
     return any(number_of(cell) is not None for cell in cells) or all(
         cell is None or (isinstance(cell, str) and NUMBER.match(cell)) for cell in cells

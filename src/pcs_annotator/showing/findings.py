@@ -117,7 +117,6 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
 
 
 def _ends(rewrites: Sequence[VariantCount], relation: str) -> tuple[Counter[str], Counter[str]]:
-    """Return why a relation did not apply, and why its rewrites were rejected, each with how often."""
     ends = {"not_applicable": Counter[str](), "rejected": Counter[str]()}
     for rewrite in rewrites:
         if rewrite.relation == relation and rewrite.status in ends:

@@ -148,7 +148,6 @@ def draw_pairs(pairs: Sequence[Pair], rival: str, path: Path) -> None:
 
 
 def _auroc(of: str, values: Sequence[float]) -> Axis:
-    """Return an axis of tenths around some values."""
     first, last = int(10 * min(values)), ceil(10 * max(values))
     ticks = [tenth / 10 for tenth in range(first, max(last, first + 1) + 1)]
     return Axis(title=f"class AUROC{of}", low=ticks[0], high=ticks[-1], ticks=ticks)

@@ -93,7 +93,6 @@ def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
 
 
 def _numeric(table: ResultTable) -> list[bool]:
-    """Return for every column whether it holds numbers, which are then right-aligned."""
     return [any(number_of(row[at]) is not None for row in table.rows) for at in range(len(table.columns))]
 
 

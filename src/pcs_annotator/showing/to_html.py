@@ -122,7 +122,6 @@ def _pairs(block: blocks.KeyValues) -> Markup:
 
 
 def _tile(figure: blocks.KeyFigure) -> Markup:
-    """Return a number in large print, with its name and a detail."""
     value = tag("b", figure.value, class_="long" if len(figure.value) > LONGEST_LARGE else None)
     return tag("div", value, tag("span", figure.title), tag("small", figure.detail), class_="tile")
 

@@ -89,7 +89,6 @@ class ShortNames:
 
 
 def _words(tables: Iterable[blocks.Table]) -> Iterator[str]:
-    """Yield the words of tables, among them names."""
     for table in tables:
         for cell in (*(column.title for column in table.columns), *(cell for row in table.rows for cell in row)):
             yield from plain(cell).split(" ")
@@ -219,7 +218,6 @@ class _Layout:
             yield self._part(cells, {column: widths[column] for column in block})
 
     def _blocks(self, widths: Mapping[int, int], leading: int) -> Iterator[list[int]]:
-        """Yield the columns of each part; every part begins with the columns that name the rows."""
         names, others = self.columns[:leading], self.columns[leading:]
         room = self.width + GAP - sum(widths[column] for column in names)
         block, left = [*names], room
@@ -252,7 +250,6 @@ class _Layout:
         return self.table.columns[column].kind.startswith("number")
 
     def _cells(self, column: int, between: str) -> list[Text]:
-        """Return the heading and cells of a column; `between` separates a figure from its interval."""
         heading = self.table.columns[column]
         best = {row for row, at in self.table.best if at == column}
         rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]

@@ -4,12 +4,13 @@ from bisect import bisect_left
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
@@ -39,11 +40,21 @@ GOALS: dict[Error, str] = {
 }
 
 
-class Terms(NamedTuple):
-    """What is promised beside the share of errors."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is promised beside the share of errors, and at what expense.
 
-    certainty: float = 0.9
-    error: Error = "wrong"  # what counts; `near` instead if the run's promise says so
+    Attributes:
+        certainty: How sure that must be.
+        error: What X is: a share of labels, or of a scale how far labels are off on average (1: its whole length).
+        seconds_per_row: How long people need for a row; default: as in pcs review.
+        again: Share the rows anew, with the gold rows that have come since.
+    """
+
+    certainty: float = setting(0.9, "--certainty X", above=0, below=1)
+    error: Literal["wrong", "distance"] = setting("wrong", "--error")
+    seconds_per_row: float | None = setting(None, "--seconds-per-row X", above=0)
+    again: bool = setting(False, "--again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +81,19 @@ class Finish:
         return self.left * self.seconds / 3600
 
 
-def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it goes
+def finish(
     path: Path,
     max_error: float,
-    terms: Terms = Terms(),  # noqa: B008  # frozen values
-    *,
-    seconds_per_row: float | None = None,
-    again: bool = False,
+    terms: Terms = Terms(),  # frozen values
     out: Path | None = None,
     policy: OutputPolicy = STRICT,
 ) -> Finish:
     """Share the rows of a run between people and the machine, or go on with that; when all are labelled, write them.
 
-    What the machine labels is fixed at the first call, with its labels. `again` shares the rows anew, with the gold
-    that has come since, as the next of all tests of the table. Labels that people filled in to `to_label.csv` are read
-    first. `seconds_per_row` is how long people need; None for as long as in the review of the run.
+    What the machine labels is fixed at the first call, with its labels; sharing again is the next of all tests of the
+    table. Labels that people filled in to `to_label.csv` are read first.
     """
-    certainty, error = terms
+    certainty, error = terms.certainty, cast(Error, terms.error)
     if not (0 < max_error < 1 and 0 < certainty < 1):
         raise ConfigError("--max-error and --certainty are shares between 0 and 1, such as .05 and .9")
     if out is not None:
@@ -107,10 +114,10 @@ def finish(  # noqa: PLR0913  # what is promised, at what expense, and where it 
         plan = read_json(place, REMEDY) if place.exists() else None
         wanted: dict[str, Any] = {"max_error": max_error, "certainty": certainty, "error": error}
         wanted |= {"goal": GOALS[error].format(100 * max_error)}
-        if plan is None or again or plan != plan | wanted:
+        if plan is None or terms.again or plan != plan | wanted:
             plan = wanted | _shared(run, wanted)
             write_json(place, plan)
-        found = _progress(run, plan, seconds_per_row, out or run.folder.path / "finished.csv")
+        found = _progress(run, plan, terms.seconds_per_row, out or run.folder.path / "finished.csv")
         if found.certificate:
             for file in () if out is None else (out, found.certificate):
                 policy.make_way(file)

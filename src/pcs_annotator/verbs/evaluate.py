@@ -14,30 +14,17 @@ from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.agreement import Resampling
-from pcs_annotator.judging.evaluate.as_tables import agreement_tables, evaluation_tables
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
-from pcs_annotator.judging.evaluate.harness import Evaluation, evaluate, scored_run
+from pcs_annotator.judging import fit_model as fitting
+from pcs_annotator.judging.evaluate import agreement, as_tables, by_group, harness, number_figures, scored
 from pcs_annotator.judging.evaluate.methods import Method, methods_named
-from pcs_annotator.judging.evaluate.number_figures import compare_numbers, numbers_table
 from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, relation_values
-from pcs_annotator.judging.evaluate.scored import (
-    FIGURES,
-    EvaluationOptions,
-    Splitting,
-    one_thread,
-    refuse_without_gold,
-)
-from pcs_annotator.judging.fit_model import fit_model, labelled_rows
+from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.judging.heldout import HeldOut, Splits
-from pcs_annotator.judging.metrics.coefficients import (
-    AlternativeAnnotator,
-    alternative_annotator,
-    alternative_in_parts,
-    rows_for_interval,
-)
+from pcs_annotator.judging.metrics import coefficients
+from pcs_annotator.judging.metrics.coefficients import AlternativeAnnotator
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.opened import Run
@@ -89,7 +76,7 @@ class EvaluateRequest:
 class Evaluated(Frame):
     """Figures of all methods, as values and as tables, and the files written; `to_pandas()` gives a row per method."""
 
-    evaluation: Evaluation
+    evaluation: harness.Evaluation
     tables: Sequence[ResultTable]
     votes: Votes
     files: Sequence[Path] = ()
@@ -101,9 +88,9 @@ class Evaluated(Frame):
         methods = self.evaluation.methods
         columns: dict[str, list[object]] = {
             "method": [each.method for each in methods],
-            "calls_per_text": [each.calls and each.calls.total for each in methods],
+            "calls_per_text": [each.calls.total for each in methods],
         }
-        for name in ("accuracy", *(each for each in FIGURES if each != "accuracy")):
+        for name in ("accuracy", *(each for each in scored.FIGURES if each != "accuracy")):
             estimates = [each.figures.get(name) for each in methods]
             columns[name] = [each and each.value for each in estimates]
             columns[f"{name}_low"] = [each and each.interval.low for each in estimates]
@@ -137,11 +124,11 @@ def evaluate_votes(
     recorded: RecordedVotes, methods: Sequence[Method], splitting: Splitting, name: str = "these votes"
 ) -> Evaluated:
     """Return figures of every method; error messages call the votes `name`."""
-    refuse_without_gold(recorded.gold, name, "figures")
+    scored.refuse_without_gold(recorded.gold, name, "figures")
     if recorded.votes.silent[recorded.gold != UNLABELLED].all():
         raise GoldError(f"{name}: no model answered about a gold row: look at the answers, or label other rows")
-    evaluation = evaluate(recorded.votes, recorded.gold, methods, recorded.how(splitting))
-    tables = [*evaluation_tables(evaluation), *agreement_tables(evaluation.against_gold)]
+    evaluation = harness.evaluate(recorded.votes, recorded.gold, methods, recorded.how(splitting))
+    tables = [*as_tables.evaluation_tables(evaluation), *as_tables.agreement_tables(evaluation.against_gold)]
     return Evaluated(evaluation=evaluation, tables=tables, votes=recorded.votes)
 
 
@@ -181,27 +168,27 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     if expected is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     labels = np.where(votes.silent, UNLABELLED, expected.held_out.argmax(axis=1)).astype(CODE)
-    test = alternative_annotator(labels, coders.codes, epsilon)
+    test = coefficients.alternative_annotator(labels, coders.codes, epsilon)
     parts = {f"model says {label}": labels == code for code, label in enumerate(votes.labels)}
     if by:
         groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
         refuse_many(by, groups)
         parts |= {f"{by} {name}": np.array(groups) == name for name in sorted({*groups})}
-    rows_for = {width: rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
-    return coders.names, test, alternative_in_parts(labels, coders.codes, parts, epsilon), rows_for
+    rows_for = {width: coefficients.rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
+    return coders.names, test, coefficients.alternative_in_parts(labels, coders.codes, parts, epsilon), rows_for
 
 
-def figures_of_groups(path: Path, by: str) -> FiguresByGroup:
+def figures_of_groups(path: Path, by: str) -> by_group.FiguresByGroup:
     """Return accuracy, confidence and acceptance for the groups of a column, whatever the promise is made for."""
     recorded = Run.open(path)
     votes, settings = recorded.votes, recorded.settings
     groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
     refuse_many(by, groups)
     model, trial, rows = _tried(recorded, settings)
-    how = EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
-    best = scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
+    how = scored.EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
+    best = harness.scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
     votes, right = replace(votes, read=model.read(votes)), best == trial.gold
-    return figures_by_group(by, groups, votes, rows, model, trial, right=right)
+    return by_group.figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
 def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:
@@ -211,13 +198,13 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
     how = learning_of(settings, recorded.looked(settings), recorded.shape)
     once = counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
     with one_thread():
-        model, trial = fit_model(
+        model, trial = fitting.fit_model(
             votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )
     if trial is None:
         raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
     with_texts = replace(votes, read=model.read(votes))
-    return model, trial, labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
+    return model, trial, fitting.labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 
 
 def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
@@ -232,10 +219,12 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     settings = replace(recorded.settings, optimiser=request.optimiser, folds=how.folds, seed=how.seed, max_error=None)
     _, trial, rows = _tried(recorded, settings)
     splits = Splits(folds=how.folds, seed=how.seed)
-    figures = compare_numbers(rows, trial, splits, Resampling(how.resamples, how.seed), request.optimiser)
+    figures = number_figures.compare_numbers(
+        rows, trial, splits, agreement.Resampling(how.resamples, how.seed), request.optimiser
+    )
     if request.optimiser not in figures:
         raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
-    table = numbers_table(figures)
+    table = number_figures.numbers_table(figures)
     return figures, table, write_results([table], request.out, request.policy)
 
 

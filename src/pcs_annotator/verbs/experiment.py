@@ -13,7 +13,8 @@ from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.judging.evaluate.methods import all_baselines
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting, one_thread
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.showing import pictures
 from pcs_annotator.studies.paper.research_questions import EXPERIMENTS

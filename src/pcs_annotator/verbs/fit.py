@@ -66,7 +66,6 @@ def fit_run(  # noqa: PLR0913  # options of pcs fit
 
 
 def _in_use(run: Run) -> Model | None:
-    """Return the model in use; None if there is none, or a damaged one."""
     try:
         return run.model_in_force()
     except (TableError, MismatchError):

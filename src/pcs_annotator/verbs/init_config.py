@@ -96,7 +96,6 @@ def _toml(value: str | list[str]) -> str:
 
 
 def _explained(text: str) -> Iterator[str]:
-    """Yield the lines of a `pcs.toml`, each key below what it means."""
     meanings: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith("["):

@@ -118,7 +118,6 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
 
 
 def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) -> FittedRun:
-    """Open a fitted run that shows its progress, and asks in batches if wanted."""
     opened = open_fitted(recorded, LoadOptions(saving=saving, environment=request.environment, own=request.own))
     batches = request.batches(saving.executor or recorded.config.ask.executor)
     settings = replace(opened.settings, progress=request.progress, follow=request.follow, tally=tally, batches=batches)

@@ -9,7 +9,7 @@ from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluate.agreement import Resampling
 from pcs_annotator.judging.evaluate.as_tables import agreement_tables, coders_table, tidy_table
-from pcs_annotator.judging.evaluate.side_by_side import cell_of
+from pcs_annotator.judging.evaluate.scored import cell_of
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult

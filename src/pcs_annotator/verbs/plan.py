@@ -62,7 +62,6 @@ def _codebook_plan(request: RunRequest) -> RunPlan:
 def _planned(
     request: RunRequest, config: Config, items: Sequence[Item], rows: int, seen: set[object] | None
 ) -> RunPlan:
-    """Return the plan for a table with this number of rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     ledger = ledgers.ledger_of(RunFolder(request.folder), config)

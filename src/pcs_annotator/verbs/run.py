@@ -125,7 +125,6 @@ def learn_defaults(folder: Path) -> LearnSettings:
 
 
 def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
-    """Return the settings of `pcs fit` that this run keeps, and say so."""
     kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
     if kept:
         listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
@@ -156,7 +155,6 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item]) -> C
 
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
-    """Return how to ask, with what is left of the budget."""
     settings, batches = request.how_to_ask(config), request.batches(config.ask.executor)
     budget = settings.budget.after(*tally.spent)
     return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)

@@ -13,8 +13,7 @@ from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.task import AskedTogether, Part, Phrasing
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.relations.order import LabelOrder
-from pcs_annotator.relations.wording import Wording
+from pcs_annotator.relations.question import LabelOrder, Wording
 
 TONE = Part("tone", "How does it sound?", ("warm", "cold"), (("warm", "kind"),))
 FRAMES = Part("frames", "Which frames does it use?", ("conflict", "money, markets", "health"), many=True)

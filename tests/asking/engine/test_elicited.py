@@ -205,7 +205,7 @@ def test_names_hold_the_elicitation_and_annotators_share_a_model() -> None:
     assert models[2].name == "http://127.0.0.1:9/v1#a/b"
 
 
-@pytest.mark.parametrize("name", ["embedded:smollm2/chat", "embedded:smollm2/plain/no-prior"])
+@pytest.mark.parametrize("name", ["embedded:smollm2", "embedded:smollm2/plain"])
 def test_other_slashes_stay_part_of_the_model(name: str) -> None:
     pytest.importorskip("tokenizers")
     job = open_job(TASK, [name, f"{name}/ling-1s"], ["original"], CollectSettings(environment={}))

@@ -1,19 +1,24 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Given, ReviewOptions
+from pcs_annotator.reviewing.values import ReviewOptions, Shown
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.run import run
 from tests.command_line import Pcs
+from tests.reviewing.reviewing import judge
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
+
+
+OTHER = {"good": "bad", "bad": "good"}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = []
     for row in range(120):
         truth = truth_of(row)
-        other = {"good": "bad", "bad": "good"}[truth]
+        other = OTHER[truth]
         rows.append(
             {
                 "text": f"Case {row} looks {truth}.",
@@ -70,6 +75,11 @@ def test_groups_are_tested_too_and_one_with_few_rows_is_named(made: Path, pcs: P
     assert "nope" in pcs.refused("evaluate", made, "--alt-test", "--by", "nope")
 
 
+def said(wrong: bool, shown: Shown) -> str:
+    truth = truth_of(int(shown.id[1:]))
+    return OTHER[truth] if wrong else truth
+
+
 def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, pcs: Pcs) -> None:
     simulated_run(tmp_path, rows=160, gold_rows=60)
     folder = tmp_path / "run"
@@ -77,21 +87,10 @@ def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, pcs: Pcs) -> None
     with Review.open(folder, ReviewOptions(double=1.0)) as review:
         for person, share in (("Ann", 10), ("Bob", 5)):
             for place in range(40):
-                shown = review.next_row(person, "random")
-                assert shown is not None
-                truth = truth_of(int(shown.id[1:]))
-                label = {"good": "bad", "bad": "good"}[truth] if place % share == 0 else truth
-                given = Given(
-                    id=shown.id, label=label, reviewer=person, queue="random", lease=shown.lease, version=shown.version
-                )
-                review.submit(given)
+                judge(review, "random", partial(said, place % share == 0), person)
             if person == "Ann":
                 assert Run.open(folder).coders is None  # a single person agrees with nobody
-        seen = review.next_row("Cem", "doubtful")
-        assert seen is not None
-        review.submit(
-            Given(id=seen.id, label="bad", reviewer="Cem", queue="doubtful", lease=seen.lease, version=seen.version)
-        )
+        judge(review, "doubtful", "bad", "Cem")
     coders = Run.open(folder).coders
     assert coders is not None
     assert coders.names == ("Ann", "Bob")  # Cem saw what the model says

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.write import write_table
 from tests.builders import simulated_votes
 from tests.command_line import Pcs
@@ -28,7 +27,6 @@ from tests.simulated import (
     write_csv,
     write_texts,
 )
-from tests.stub import Behaviour, stub_process
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -114,13 +112,6 @@ def test_what_cannot_be_promised_is_one_sentence_and_code_2(
     assert complaint in pcs.refused("fit", table, *QUICK, *options)
 
 
-def test_a_max_error_of_zero_is_refused_before_any_call(pcs: Pcs) -> None:
-    write_texts(Path("data.csv"), range(5), 5)
-    arguments = ["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0], "--max-error", "0"]
-    assert "0.0 is not in the range" in pcs.refused(*arguments)
-    assert not Path("runs/data/ledger.db").exists()
-
-
 def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: str, pcs: Pcs) -> None:
     rows = read_csv(Path(table))
     write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 8 else ""} for place, row in enumerate(rows)])
@@ -180,13 +171,6 @@ def test_gold_of_a_table_that_contradicts_itself_is_refused(pcs: Pcs) -> None:
     assert re.search(expected, pcs.refused("fit", "votes.csv"))
 
 
-def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(pcs: Pcs) -> None:
-    Path("data.csv").write_text("id,text,gold\n1,One,good\n2,Two,bad\n3,One,bad\n")
-    error = pcs.refused("run", "data.csv", "--labels", "good,bad", "--model", MODELS[0])
-    assert "data.csv, rows 2 and 4" in error
-    assert not Path("runs/data/ledger.db").exists()
-
-
 def test_a_run_is_audited_and_fitted(run: str, pcs: Pcs) -> None:
     audited(Path(run), lambda place: False)
     revoked = pcs.json("fit", run)
@@ -234,52 +218,12 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert pcs.out("label", "new.csv", "--run", run, "-q", "--replace") == ""
 
 
-def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(pcs: Pcs) -> None:
-    write_texts(Path("data.csv"), range(80))
-    write_texts(Path("new.csv"), range(1000, 1040))
-    with stub_process(Behaviour()) as stub:
-        models = [part for name in ("m1", "m2", "m3") for part in ("--model", f"{stub.url}#{name}")]
-        options = [
-            "--labels",
-            "good,bad",
-            *models,
-            "--relations",
-            "original,frame",
-            "--optimiser",
-            "lr",
-            "--answers",
-            "hard",
-        ]
-        assert main(["run", "data.csv", *options, "--max-error", "0.2", "-q"]) == 0
-        votes = read_csv(Path("runs/data/labels.csv"))  # the stub answers by chance, so the truth is what most say
-        write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["pcs_label"]} for row in votes])
-        assert main(["fit", "runs/data", "--gold", "gold.csv", "--folds", "3", "--resamples", "20", "-q"]) == 0
-        stub.reset()
-        fewer = pcs.json("label", "new.csv", "--run", "runs/data", "-o", "fewer.csv")
-        asked = stub.stats().answered
-        everything = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", "all", "-o", "all.csv")
-        assert asked == fewer["calls"] < 240
-        assert stub.stats().answered == 240
-        assert everything["known_already"] == fewer["calls"]
-    assert [row["pcs_label"] for row in read_csv(Path("fewer.csv"))] == [
-        row["pcs_label"] for row in read_csv(Path("all.csv"))
-    ]
-
-
 def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, pcs: Pcs) -> None:
     short = pcs.json("label", "new.csv", "--run", run, "--max-calls", "20", code=3)
     assert short["calls"] == 20
     rest = pcs.json("label", "new.csv", "--run", run, "--replace")
     assert rest["known_already"] == 20
     assert rest["rows_without_label"] == 0
-
-
-def test_a_cascade_needs_prices(run: str, pcs: Pcs) -> None:
-    assert "[ask.prices]" in pcs.refused("label", "new.csv", "--run", run, "--cascade")
-    start = read_json(Path(run, "run.json"))
-    start["config"]["ask"]["prices"] = {name: [10.0 - place, 10.0] for place, name in enumerate(MODELS)}
-    write_json(Path(run, "run.json"), start)
-    assert pcs.json("label", "new.csv", "--run", run, "--cascade")["questions_spared"]
 
 
 def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warning(run: str, pcs: Pcs) -> None:

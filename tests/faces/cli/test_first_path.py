@@ -13,22 +13,11 @@ from pcs_annotator.faces.cli.demo import NEXT
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.web import server
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.reviewing.values import Given, ReviewOptions
+from pcs_annotator.reviewing.values import ReviewOptions
+from tests.reviewing.reviewing import judge
 from tests.simulated import simulated_models, write_texts
 
 README = Path(__file__).parents[3] / "README.md"
-
-
-def reviewed(folder: Path, rows: int) -> None:
-    """Give verdicts, as the page of a review does."""
-    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
-        for _ in range(rows):
-            row = review.next_row("Ann", "random")
-            assert row is not None
-            truth = "good" if "good" in row.text else "bad"
-            review.submit(
-                Given(id=row.id, label=truth, reviewer="Ann", queue="random", lease=row.lease, version=row.version)
-            )
 
 
 def test_the_readme_begins_with_the_commands_of_the_path() -> None:
@@ -56,7 +45,9 @@ def test_every_command_shows_the_next_one_until_ten_reviewed_rows_are_learned_fr
             assert main([name, *given, *more]) == 0
             walked.append(name)
             if name == "review":
-                reviewed(Path(given[0]), 10)
+                with Review.open(Path(given[0]), ReviewOptions(refit_every=0)) as review:
+                    for _ in range(10):
+                        judge(review, "random", lambda row: "good" if "good" in row.text else "bad")
             printed = capsys.readouterr()
             (line,) = re.findall(r"^next +(pcs .*)$", printed.out + printed.err, re.MULTILINE)
     assert walked == ["plan", "run", "review", "fit"]

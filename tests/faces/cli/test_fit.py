@@ -31,11 +31,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
     pcs = Path(sys.executable).with_name("pcs")
     result = subprocess.run(
-        [pcs, "fit", EXAMPLE, *QUICK, "--details"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
+        [pcs, "fit", EXAMPLE, *QUICK, "--details"], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
     words = (
@@ -131,11 +127,7 @@ def _flat(capsys: pytest.CaptureFixture[str]) -> str:
         ("id,gold,a|x\n", [], "no rows"),
         ("id,gold,a|x\n1,yes,yes\n2,no\n", [], "3 columns, got 2"),
         ("id,gold,text\n1,yes,hello\n", [], "no votes"),
-        (
-            "id,gold,a|x\n1,yes,yes\n2,no,maybe\n",
-            ["--labels", "yes,no"],
-            r"id '2': 'maybe'",
-        ),
+        ("id,gold,a|x\n1,yes,yes\n2,no,maybe\n", ["--labels", "yes,no"], r"id '2': 'maybe'"),
         (
             "id,gold,a|x\n1,perhaps,yes\n2,no,no\n",
             ["--labels", "yes,no"],

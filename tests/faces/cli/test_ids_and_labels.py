@@ -63,8 +63,7 @@ def test_a_column_called_row_is_used_if_there_is_one(pcs: Pcs) -> None:
 
 
 def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
-    pcs: Pcs,
-    capsys: pytest.CaptureFixture[str],
+    pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write("data.csv", [(str(row), f"Text number {row}.", LABELS[row % 4] if row < 5 else "") for row in range(6)])
     given = [part for label in LABELS for part in ("--label", label)]

@@ -73,13 +73,6 @@ def test_rows_with_an_empty_text_get_no_label_a_note_and_exit_code_0(
     assert "2 rows have no label (the text is empty)" in pcs("label", "data.csv", "--run", "runs/data")
 
 
-def test_the_same_run_again_calls_no_model(data: str, pcs: Pcs) -> None:
-    first = pcs.json("run", data, *SCRIPTED)
-    second = pcs.json("run", data, *SCRIPTED)
-    assert first["calls"]
-    assert (second["calls"], second["known_already"]) == (0, first["calls"])
-
-
 def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(data: str, pcs: Pcs) -> None:
     first = pcs.json("run", data, *SCRIPTED)
     assert main(["run", data, *LABELS, "--model", "openai:gpt-4o-mini", "--fresh"]) == 2
@@ -90,24 +83,6 @@ def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(d
     (kept,) = Path("runs/data").glob("ledger-*.db")
     assert str(kept) in str(fresh["warnings"])
     assert f"'calls': {first['calls']}" in str(pcs.json("ledger", "size", kept)["models"])
-
-
-def test_relations_and_models_are_those_of_the_options(data: str, pcs: Pcs) -> None:
-    options = ["--relations", "original,rule:frame", "--draws", "2", "-o", "here"]
-    found = pcs.json("run", data, *SCRIPTED, *options)
-    weights = found["weights"]
-    assert isinstance(weights, dict)
-    assert set(weights["by_annotator"]) == {"scripted:hash"}
-    assert set(weights["by_relation"]) == {"original", "rule:frame"}
-    assert found["folder"] == "here"
-
-
-def test_without_gold_rows_are_labelled_and_it_says_that_nothing_was_learned(pcs: Pcs) -> None:
-    Path("plain.csv").write_text("headline\nA fine day.\nA bad day.\n", encoding="utf-8")
-    found = pcs.json("run", "plain.csv", *SCRIPTED)
-    assert "no gold labels" in str(found["no_cross_validation"])
-    assert found["rows_without_label"] == 0
-    assert main(["run", "plain.csv", *SCRIPTED]) == 0
 
 
 def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(data: str, pcs: Pcs) -> None:
@@ -347,11 +322,6 @@ def test_settings_that_cannot_work_are_one_sentence_and_code_2(
     error = pcs.refused("run", data, *options)
     assert complaint in error
     assert "Traceback" not in error
-
-
-def test_a_single_label_is_nothing_to_decide(pcs: Pcs) -> None:
-    Path("data.csv").write_text("text,gold\nOne,good\nTwo,good\n", encoding="utf-8")
-    assert "two labels" in pcs.refused("run", "data.csv", "--model", "scripted:hash")
 
 
 def test_a_folder_that_is_not_a_run_is_refused(data: str, pcs: Pcs) -> None:

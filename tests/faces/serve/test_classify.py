@@ -28,12 +28,10 @@ TEXTS = [f"Case {row} looks {truth_of(row)}." for row in range(1000, 1020)]
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"\n]*",?)+\})? [0-9.e+-]+')
 
 
-def test_labels_are_those_of_the_library(run: Path) -> None:
-    async def served() -> Any:
-        async with running(run) as one:
-            return (await one.classify(TEXTS))[1]
-
-    answer = asyncio.run(served())
+@pytest.mark.asyncio
+async def test_labels_are_those_of_the_library(run: Path) -> None:
+    async with running(run) as one:
+        answer = (await one.classify(TEXTS))[1]
     data = write_texts(run.parent / "new.csv", range(1000, 1020))
     expected = label(RunRequest(data=data, folder=run, config=Config()), run.parent / "out.csv").outcomes
     for item, outcome in zip(answer["data"], expected, strict=True):
@@ -49,12 +47,10 @@ def test_labels_are_those_of_the_library(run: Path) -> None:
     assert answer["object"] == "list"
 
 
-def test_a_text_that_is_known_costs_nothing(run: Path) -> None:
-    async def served() -> list[Any]:
-        async with running(run) as one:
-            return [(await one.classify(TEXTS[0]))[1] for _ in range(2)]
-
-    first, second = asyncio.run(served())
+@pytest.mark.asyncio
+async def test_a_text_that_is_known_costs_nothing(run: Path) -> None:
+    async with running(run) as one:
+        first, second = [(await one.classify(TEXTS[0]))[1] for _ in range(2)]
     assert first["usage"]["calls"] > 0
     assert second["usage"] == {
         "prompt_tokens": 0,
@@ -66,14 +62,12 @@ def test_a_text_that_is_known_costs_nothing(run: Path) -> None:
     assert second["data"][0]["label"] == first["data"][0]["label"]
 
 
-def test_copies_of_a_text_that_come_together_are_paid_for_once(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_copies_of_a_text_that_come_together_are_paid_for_once(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.1)
-
-    async def served() -> Any:
-        async with running(stub_folder) as one:
-            return await asyncio.gather(*(one.classify(["The same text."] * 3) for _ in range(5)))
-
-    assert [status for status, _ in asyncio.run(served())] == [200] * 5
+    async with running(stub_folder) as one:
+        served = await asyncio.gather(*(one.classify(["The same text."] * 3) for _ in range(5)))
+    assert [status for status, _ in served] == [200] * 5
     assert stub.stats().answered == 1
 
 
@@ -110,32 +104,28 @@ def test_bad_bodies_get_a_sentence(run: Path) -> None:
     asyncio.run(served())
 
 
-def test_other_requests_that_make_no_sense(run: Path) -> None:
-    async def served() -> None:
-        async with running(run, token="a-token-of-some-length") as one:
-            assert (await one.ask("GET", "/health"))[0] == 200
-            assert (await one.ask("GET", "/ready"))[0] == 200
-            assert (await one.classify("a"))[0] == 401
-            one.client.headers["Authorization"] = "Bearer a-token-of-some-length"
-            assert (await one.classify("a"))[0] == 200
-            assert (await one.ask("GET", "/v1/classify"))[0] == 405
-            assert (await one.ask("GET", "/nowhere"))[1]["error"]["type"] == "not_found"
-            assert (await one.ask("GET", "/health", headers={"Host": "evil.example"}))[0] == 403
-
-    asyncio.run(served())
+@pytest.mark.asyncio
+async def test_other_requests_that_make_no_sense(run: Path) -> None:
+    async with running(run, token="a-token-of-some-length") as one:
+        assert (await one.ask("GET", "/health"))[0] == 200
+        assert (await one.ask("GET", "/ready"))[0] == 200
+        assert (await one.classify("a"))[0] == 401
+        one.client.headers["Authorization"] = "Bearer a-token-of-some-length"
+        assert (await one.classify("a"))[0] == 200
+        assert (await one.ask("GET", "/v1/classify"))[0] == 405
+        assert (await one.ask("GET", "/nowhere"))[1]["error"]["type"] == "not_found"
+        assert (await one.ask("GET", "/health", headers={"Host": "evil.example"}))[0] == 403
 
 
-def test_a_text_that_is_too_long_for_the_service_is_refused_with_the_limit_and_the_option(run: Path) -> None:
-    async def check() -> None:
-        async with running(run) as one:
-            status, body = await one.classify(["Short.", "x" * 100_001])
-            assert status == 413
-            assert body["error"]["message"] == (
-                "text 1 has 100,001 characters, at most 100,000 are taken: cut it, or start the service with a larger "
-                "--max-text"
-            )
-
-    asyncio.run(check())
+@pytest.mark.asyncio
+async def test_a_text_that_is_too_long_for_the_service_is_refused_with_the_limit_and_the_option(run: Path) -> None:
+    async with running(run) as one:
+        status, body = await one.classify(["Short.", "x" * 100_001])
+        assert status == 413
+        assert body["error"]["message"] == (
+            "text 1 has 100,001 characters, at most 100,000 are taken: cut it, or start the service with a larger "
+            "--max-text"
+        )
 
 
 def test_a_full_queue_says_when_to_come_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,44 +152,35 @@ def test_a_full_queue_says_when_to_come_again(run: Path, monkeypatch: pytest.Mon
     asyncio.run(served())
 
 
-def test_answers_that_come_too_late_are_kept(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_answers_that_come_too_late_are_kept(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.6)
-
-    async def served() -> None:
-        async with running(stub_folder, seconds=0.2) as one:
-            status, body = await one.classify("A slow text.")
-            assert (status, body["error"]["type"]) == (503, "unavailable")
-            while (await one.ask("GET", "/ready"))[1]["queued_texts"]:
-                await asyncio.sleep(0.05)
-            assert (await one.classify("A slow text."))[1]["usage"]["known_already"] == 1
-
-    asyncio.run(served())
+    async with running(stub_folder, seconds=0.2) as one:
+        status, body = await one.classify("A slow text.")
+        assert (status, body["error"]["type"]) == (503, "unavailable")
+        while (await one.ask("GET", "/ready"))[1]["queued_texts"]:
+            await asyncio.sleep(0.05)
+        assert (await one.classify("A slow text."))[1]["usage"]["known_already"] == 1
 
 
-def test_a_stop_waits_for_what_is_paid_though_its_client_has_left(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_a_stop_waits_for_what_is_paid_though_its_client_has_left(stub_folder: Path, stub: StubProcess) -> None:
     def calls() -> int:
         with Ledger(RunFolder(stub_folder).ledger) as ledger:
             return sum(bill.calls for bill in ledger.bills())
 
     before = calls()
     stub.change(latency_s=0.5)
-
-    async def served() -> None:
-        async with running(stub_folder, seconds=0.1) as one:
-            assert (await one.classify("A last slow text."))[0] == 503
-
-    asyncio.run(served())
+    async with running(stub_folder, seconds=0.1) as one:
+        assert (await one.classify("A last slow text."))[0] == 503
     assert calls() == before + 1
 
 
-def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(max_chars=2000)
-
-    async def served() -> Any:
-        async with running(stub_folder) as one:
-            return await one.classify(["Short.", "Long. " * 1000, "Short, too."])
-
-    status, body = asyncio.run(served())
+    async with running(stub_folder) as one:
+        status, body = await one.classify(["Short.", "Long. " * 1000, "Short, too."])
     assert status == 200
     assert [item["label"] is not None for item in body["data"]] == [True, False, True]
     bad = body["data"][1]
@@ -207,129 +188,112 @@ def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Pat
     assert "no model gave a usable answer" in bad["reason"]
 
 
-def test_a_model_that_is_down_is_asked_again_by_the_next_request(stub_folder: Path, stub: StubProcess) -> None:
-    async def served() -> None:
-        async with running(stub_folder) as one:
-            stub.change(models=["another"])
-            status, body = await one.classify(["A text.", "Another one."])
-            assert status == 503
-            assert "one" in body["error"]["message"]  # the model
-            stub.change(models=[])
-            assert (await one.classify("A text."))[0] == 200
-            assert 'pcs_texts_total{result="model_unavailable"} 2' in (await one.ask("GET", "/metrics"))[1]
-
-    asyncio.run(served())
+@pytest.mark.asyncio
+async def test_a_model_that_is_down_is_asked_again_by_the_next_request(stub_folder: Path, stub: StubProcess) -> None:
+    async with running(stub_folder) as one:
+        stub.change(models=["another"])
+        status, body = await one.classify(["A text.", "Another one."])
+        assert status == 503
+        assert "one" in body["error"]["message"]  # the model
+        stub.change(models=[])
+        assert (await one.classify("A text."))[0] == 200
+        assert 'pcs_texts_total{result="model_unavailable"} 2' in (await one.ask("GET", "/metrics"))[1]
 
 
-def test_a_service_whose_models_do_not_answer_is_not_ready_until_they_may(
+@pytest.mark.asyncio
+async def test_a_service_whose_models_do_not_answer_is_not_ready_until_they_may(
     stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def served() -> None:
-        async with running(stub_folder) as one:
-            assert (await one.ask("GET", "/ready"))[1] | {"model": ""} == {
-                "status": "ready",
-                "reason": "",
-                "model": "",
-                "outdated": "",
-                "queued_texts": 0,
-            }
-            stub.change(models=["another"])
-            assert (await one.classify("A text."))[0] == 503
-            status, ready = await one.ask("GET", "/ready")
-            assert (status, ready["status"]) == (503, "not ready")
-            assert ready["reason"] == "the models do not answer"
-            assert (await one.ask("GET", "/health"))[0] == 200
-            with monkeypatch.context() as patch:  # whoever is not ready gets no texts, which alone could tell
-                patch.setattr(pipeline_serve, "TROUBLE_SECONDS", 0.0)
-                assert (await one.ask("GET", "/ready"))[0] == 200
-            assert (await one.ask("GET", "/ready"))[0] == 503
-            stub.change(models=[])
-            assert (await one.classify("A text."))[0] == 200
+    async with running(stub_folder) as one:
+        assert (await one.ask("GET", "/ready"))[1] | {"model": ""} == {
+            "status": "ready",
+            "reason": "",
+            "model": "",
+            "outdated": "",
+            "queued_texts": 0,
+        }
+        stub.change(models=["another"])
+        assert (await one.classify("A text."))[0] == 503
+        status, ready = await one.ask("GET", "/ready")
+        assert (status, ready["status"]) == (503, "not ready")
+        assert ready["reason"] == "the models do not answer"
+        assert (await one.ask("GET", "/health"))[0] == 200
+        with monkeypatch.context() as patch:  # whoever is not ready gets no texts, which alone could tell
+            patch.setattr(pipeline_serve, "TROUBLE_SECONDS", 0.0)
             assert (await one.ask("GET", "/ready"))[0] == 200
+        assert (await one.ask("GET", "/ready"))[0] == 503
+        stub.change(models=[])
+        assert (await one.classify("A text."))[0] == 200
+        assert (await one.ask("GET", "/ready"))[0] == 200
 
-    asyncio.run(served())
 
-
-def test_a_service_that_answers_too_late_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_a_service_that_answers_too_late_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.6)
-
-    async def served() -> None:
-        async with running(stub_folder, seconds=0.2) as one:
-            assert (await one.classify("Another slow text."))[0] == 503
-            status, ready = await one.ask("GET", "/ready")
-            assert (status, ready["reason"]) == (503, "texts are not answered in time")
-
-    asyncio.run(served())
+    async with running(stub_folder, seconds=0.2) as one:
+        assert (await one.classify("Another slow text."))[0] == 503
+        status, ready = await one.ask("GET", "/ready")
+        assert (status, ready["reason"]) == (503, "texts are not answered in time")
 
 
-def test_a_service_without_its_ledger_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
-    async def served() -> None:
-        async with running(stub_folder) as one:
-            (stub_folder / "ledger.db").rename(stub_folder / "moved.db")
-            status, ready = await one.ask("GET", "/ready")
-            assert (status, ready["reason"]) == (503, "the ledger cannot be used")
-            assert str(stub_folder) not in str(ready)
-            (stub_folder / "moved.db").rename(stub_folder / "ledger.db")
-            assert (await one.ask("GET", "/ready"))[0] == 200
-
-    asyncio.run(served())
+@pytest.mark.asyncio
+async def test_a_service_without_its_ledger_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
+    async with running(stub_folder) as one:
+        (stub_folder / "ledger.db").rename(stub_folder / "moved.db")
+        status, ready = await one.ask("GET", "/ready")
+        assert (status, ready["reason"]) == (503, "the ledger cannot be used")
+        assert str(stub_folder) not in str(ready)
+        (stub_folder / "moved.db").rename(stub_folder / "ledger.db")
+        assert (await one.ask("GET", "/ready"))[0] == 200
 
 
-def test_a_service_without_budget_is_not_ready_though_it_knows_some_texts(
+@pytest.mark.asyncio
+async def test_a_service_without_budget_is_not_ready_though_it_knows_some_texts(
     stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_serve, "TROUBLE_SECONDS", 0.0)
-
-    async def served() -> None:
-        async with running(stub_folder, saving=Saving(max_calls=1)) as one:
-            assert (await one.classify("Text a."))[0] == 200
-            assert (await one.ask("GET", "/ready"))[0] == 200
-            assert (await one.classify("Text b."))[0] == 503
-            assert (await one.classify("Text a."))[0] == 200
-            status, ready = await one.ask("GET", "/ready")
-            assert (status, ready["reason"]) == (503, "the budget is spent: only texts that are known get a label")
-
-    asyncio.run(served())
+    async with running(stub_folder, saving=Saving(max_calls=1)) as one:
+        assert (await one.classify("Text a."))[0] == 200
+        assert (await one.ask("GET", "/ready"))[0] == 200
+        assert (await one.classify("Text b."))[0] == 503
+        assert (await one.classify("Text a."))[0] == 200
+        status, ready = await one.ask("GET", "/ready")
+        assert (status, ready["reason"]) == (503, "the budget is spent: only texts that are known get a label")
 
 
-def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProcess) -> None:
-    async def served() -> None:
-        async with running(stub_folder, saving=Saving(max_calls=3)) as one:
-            answers = await asyncio.gather(*(one.classify(f"Text {number}.") for number in range(6)))
-            assert sorted(status for status, _ in answers) == [200] * 3 + [503] * 3
-            assert "budget" in next(body for status, body in answers if status == 503)["error"]["message"]
-            status, body = await one.classify(["Text 0.", "A new text."])
-            assert (status, body["data"][1]["error"]["kind"]) == (200, "budget_reached")
-
-    asyncio.run(served())
+@pytest.mark.asyncio
+async def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProcess) -> None:
+    async with running(stub_folder, saving=Saving(max_calls=3)) as one:
+        answers = await asyncio.gather(*(one.classify(f"Text {number}.") for number in range(6)))
+        assert sorted(status for status, _ in answers) == [200] * 3 + [503] * 3
+        assert "budget" in next(body for status, body in answers if status == 503)["error"]["message"]
+        status, body = await one.classify(["Text 0.", "A new text."])
+        assert (status, body["data"][1]["error"]["kind"]) == (200, "budget_reached")
     assert stub.stats().answered == 3
 
 
-def test_two_services_together_keep_to_the_budget(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_two_services_together_keep_to_the_budget(stub_folder: Path, stub: StubProcess) -> None:
     def paid() -> float:
         with Ledger(RunFolder(stub_folder).ledger) as ledger:
             return LedgerSpending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
 
     before = paid()
     saving = Saving(budget_usd=before + 0.012, prices={f"{stub.url}#one": (1.0, 1.0)})
-
-    async def served() -> set[int]:
-        async with running(stub_folder, saving=saving) as one, running(stub_folder, saving=saving) as two:
-            # one text at a time, so that no call is in flight when the next one is made
-            return {(await (one, two)[number % 2].classify(f"Text {number}."))[0] for number in range(400)}
-
-    assert asyncio.run(served()) == {200, 503}
+    async with running(stub_folder, saving=saving) as one, running(stub_folder, saving=saving) as two:
+        # one text at a time, so that no call is in flight when the next one is made
+        served = {(await (one, two)[number % 2].classify(f"Text {number}."))[0] for number in range(400)}
+    assert served == {200, 503}
     assert 0.9 * 0.012 < paid() - before <= 0.012
 
 
-def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
-    async def served() -> str:
-        async with running(run) as one:
-            await one.classify(TEXTS[:3])
-            await one.ask("GET", "/nowhere")
-            return str((await one.ask("GET", "/metrics"))[1])
-
-    lines = asyncio.run(served()).splitlines()
+@pytest.mark.asyncio
+async def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
+    async with running(run) as one:
+        await one.classify(TEXTS[:3])
+        await one.ask("GET", "/nowhere")
+        served = str((await one.ask("GET", "/metrics"))[1])
+    lines = served.splitlines()
     assert [line for line in lines if not line.startswith("#") and not SAMPLE.fullmatch(line)] == []
     assert 'pcs_requests_total{route="/v1/classify",status="200"} 1' in lines
     assert 'pcs_requests_total{route="unknown",status="404"} 1' in lines
@@ -337,17 +301,14 @@ def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
     assert sum(int(line.split()[-1]) for line in lines if line.startswith("pcs_texts_total")) == 3
 
 
-def test_metrics_tell_what_is_left_of_the_budget_and_why_attempts_were_repeated(
+@pytest.mark.asyncio
+async def test_metrics_tell_what_is_left_of_the_budget_and_why_attempts_were_repeated(
     stub_folder: Path, stub: StubProcess
 ) -> None:
     stub.change(share_429=1.0, faults_only_first=True, retry_after="none")
-
-    async def served() -> list[str]:
-        async with running(stub_folder, saving=Saving(max_calls=5)) as one:
-            assert (await one.classify(["Text a.", "Text b."]))[0] == 200
-            return str((await one.ask("GET", "/metrics"))[1]).splitlines()
-
-    lines = asyncio.run(served())
+    async with running(stub_folder, saving=Saving(max_calls=5)) as one:
+        assert (await one.classify(["Text a.", "Text b."]))[0] == 200
+        lines = str((await one.ask("GET", "/metrics"))[1]).splitlines()
     assert 'pcs_budget_left{limit="max_calls"} 3' in lines
     assert 'pcs_retries_total{cause="rate limit"} 2' in lines
     assert "pcs_calls_total 2" in lines
@@ -377,31 +338,29 @@ def test_texts_unlike_those_of_the_run_are_noticed(run: Path) -> None:
     assert "pcs_drift 1" in metrics
 
 
-def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio
+async def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline_serve, "LOOK_EVERY", 0.0)
-
-    async def served() -> None:
-        async with running(run) as one:
-            before = one.service.version
-            assert (await one.classify(TEXTS[0]))[1]["model"] == before
-            await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
-            while one.service.version == before:
-                assert (await one.classify(TEXTS[1]))[0] == 200
-                await asyncio.sleep(0.02)
-            assert (await one.classify(TEXTS[0]))[1]["model"] == one.service.version
-            (run / "model.json").write_text("{")
-            while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
-                await asyncio.sleep(0.02)
-            assert ready["outdated"] == "the run has changed and cannot be loaded: the log of the service says why"
-            assert any("model.json" in line for line in one.lines)
-            assert (await one.classify(TEXTS[2]))[0] == 200
-            assert any("the run has changed" in line for line in one.lines)
-
-    asyncio.run(served())
+    async with running(run) as one:
+        before = one.service.version
+        assert (await one.classify(TEXTS[0]))[1]["model"] == before
+        await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
+        while one.service.version == before:
+            assert (await one.classify(TEXTS[1]))[0] == 200
+            await asyncio.sleep(0.02)
+        assert (await one.classify(TEXTS[0]))[1]["model"] == one.service.version
+        (run / "model.json").write_text("{")
+        while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
+            await asyncio.sleep(0.02)
+        assert ready["outdated"] == "the run has changed and cannot be loaded: the log of the service says why"
+        assert any("model.json" in line for line in one.lines)
+        assert (await one.classify(TEXTS[2]))[0] == 200
+        assert any("the run has changed" in line for line in one.lines)
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ZeroDivisionError("SECRET")])
-def test_a_new_fit_that_cannot_be_loaded_is_said_and_tried_again(
+@pytest.mark.asyncio
+async def test_a_new_fit_that_cannot_be_loaded_is_said_and_tried_again(
     run: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     monkeypatch.setattr(pipeline_serve, "LOOK_EVERY", 0.0)
@@ -410,92 +369,79 @@ def test_a_new_fit_that_cannot_be_loaded_is_said_and_tried_again(
     def fail(*_: object) -> None:
         raise error
 
-    async def served() -> None:
-        async with running(run) as one:
-            before = one.service.version
-            with monkeypatch.context() as patch:
-                patch.setattr(pipeline_serve, "open_fitted", fail)
-                await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
-                while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
-                    await asyncio.sleep(0.02)
-                for _ in range(3):
-                    await one.ask("GET", "/ready")
-                    await asyncio.sleep(0.02)
-            assert (ready["model"], str(run) in str(ready)) == (before, False)
-            assert len([line for line in one.lines if "cannot be loaded" in line]) == 1
-            while (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:  # nothing in the folder changes
+    async with running(run) as one:
+        before = one.service.version
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline_serve, "open_fitted", fail)
+            await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
+            while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
                 await asyncio.sleep(0.02)
-            assert ready["model"] != before
-            assert "SECRET" not in str(one.lines)
-
-    asyncio.run(served())
+            for _ in range(3):
+                await one.ask("GET", "/ready")
+                await asyncio.sleep(0.02)
+        assert (ready["model"], str(run) in str(ready)) == (before, False)
+        assert len([line for line in one.lines if "cannot be loaded" in line]) == 1
+        while (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:  # nothing in the folder changes
+            await asyncio.sleep(0.02)
+        assert ready["model"] != before
+        assert "SECRET" not in str(one.lines)
     assert caplog.text == ""  # no traceback
 
 
-def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:
-    async def served() -> tuple[int, Any]:
-        async with running(run) as one:
-            await one.classify(TEXTS[0])
-            (run / "ledger.db").rename(run / "other.db")
-            (run / "ledger.db").write_bytes(b"")
-            return await one.classify(TEXTS[1])
-
-    status, body = asyncio.run(served())
+@pytest.mark.asyncio
+async def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:
+    async with running(run) as one:
+        await one.classify(TEXTS[0])
+        (run / "ledger.db").rename(run / "other.db")
+        (run / "ledger.db").write_bytes(b"")
+        status, body = await one.classify(TEXTS[1])
     assert status == 503
     assert "start the service again" in body["error"]["message"]
 
 
-def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio
+async def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.core.votes.Votes.joined", lambda parts: 1 / 0)
-
-    async def served() -> tuple[int, Any, list[str]]:
-        async with running(run) as one:
-            return *(await one.classify("Case SECRET looks good.")), one.lines
-
-    status, body, lines = asyncio.run(served())
+    async with running(run) as one:
+        status, body, lines = *(await one.classify("Case SECRET looks good.")), one.lines
     assert (status, body["error"]["type"]) == (500, "internal_error")
     assert any(line.startswith("ZeroDivisionError at") for line in lines)
     assert "SECRET" not in "".join(lines)
 
 
-def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
+@pytest.mark.asyncio
+async def test_other_commands_need_not_wait_under_constant_load(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
+    had_turn = asyncio.Event()
 
-    async def served() -> None:
-        had_turn = asyncio.Event()
+    async def client(one: Running, number: int) -> None:
+        for text in itertools.count():
+            assert (await one.classify(f"Text {text} of client {number}."))[0] == 200
+            if had_turn.is_set():
+                return
 
-        async def client(one: Running, number: int) -> None:
-            for text in itertools.count():
-                assert (await one.classify(f"Text {text} of client {number}."))[0] == 200
-                if had_turn.is_set():
-                    return
+    def other_command() -> None:
+        with lock_ledger(RunFolder(stub_folder).ledger, say=lambda line: None):
+            pass
 
-        def other_command() -> None:
-            with lock_ledger(RunFolder(stub_folder).ledger, say=lambda line: None):
-                pass
-
-        async with running(stub_folder) as one:
-            clients = [asyncio.create_task(client(one, number)) for number in range(8)]
-            await asyncio.sleep(0.3)
-            await asyncio.wait_for(asyncio.to_thread(other_command), 60)
-            had_turn.set()
-            await asyncio.gather(*clients)
-
-    asyncio.run(served())
+    async with running(stub_folder) as one:
+        clients = [asyncio.create_task(client(one, number)) for number in range(8)]
+        await asyncio.sleep(0.3)
+        await asyncio.wait_for(asyncio.to_thread(other_command), 60)
+        had_turn.set()
+        await asyncio.gather(*clients)
 
 
-def test_services_that_share_a_ledger_on_a_server_ask_at_once_and_pay_once(
+@pytest.mark.asyncio
+async def test_services_that_share_a_ledger_on_a_server_ask_at_once_and_pay_once(
     stub_folder: Path, stub: StubProcess, postgres: PostgresServer
 ) -> None:
     address = postgres.new_ledger()
     stub.change(latency_s=0.2)
-
-    async def served() -> list[int]:
-        async with running(stub_folder, ledger=address) as one, running(stub_folder, ledger=address) as other:
-            answers = await asyncio.gather(*(service.classify(TEXTS) for service in (one, other)))
-        return [body["usage"]["calls"] for _, body in answers]
-
-    assert sum(asyncio.run(served())) == stub.stats().answered == len(TEXTS)
+    async with running(stub_folder, ledger=address) as one, running(stub_folder, ledger=address) as other:
+        answers = await asyncio.gather(*(service.classify(TEXTS) for service in (one, other)))
+    served = [body["usage"]["calls"] for _, body in answers]
+    assert sum(served) == stub.stats().answered == len(TEXTS)
 
 
 def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -505,13 +451,11 @@ def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[st
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_the_service_describes_itself_to_programs(run: Path) -> None:
-    async def served() -> None:
-        async with running(run) as one:
-            async with one.client.get("/", allow_redirects=False) as answer:
-                assert (answer.status, answer.headers["location"]) == (303, "/openapi.json")
-            _, about = await one.ask("GET", "/openapi.json")
-            assert set(about["paths"]) >= {"/v1/classify", "/v1/models"}
-            assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"
-
-    asyncio.run(served())
+@pytest.mark.asyncio
+async def test_the_service_describes_itself_to_programs(run: Path) -> None:
+    async with running(run) as one:
+        async with one.client.get("/", allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["location"]) == (303, "/openapi.json")
+        _, about = await one.ask("GET", "/openapi.json")
+        assert set(about["paths"]) >= {"/v1/classify", "/v1/models"}
+        assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +30,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.system
-def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> None:
-    async def asked() -> tuple[dict[str, Any], dict[str, Any], Any, Any]:
-        options = LoadOptions(environment={}, own=OwnObjects.of([judge(0), judge(1)], ()))
-        async with Service(folder, options) as service:
-            app = App({"": service}, Limits())
-            several, one = await app.labelled({"input": GIVEN}), await app.labelled({"input": GIVEN[0]})
-            async with create_connected_server_and_client_session(tools_of(app, service)) as client:
-                by_tool = (await client.call_tool("classify", {"input": GIVEN[:2]})).structuredContent
-            await app.stop()
-            return several, one, by_tool, app._about
-
-    several, one, by_tool, about = asyncio.run(asked())
+@pytest.mark.asyncio
+async def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> None:
+    options = LoadOptions(environment={}, own=OwnObjects.of([judge(0), judge(1)], ()))
+    async with Service(folder, options) as service:
+        app = App({"": service}, Limits())
+        several, one = await app.labelled({"input": GIVEN}), await app.labelled({"input": GIVEN[0]})
+        async with create_connected_server_and_client_session(tools_of(app, service)) as client:
+            by_tool = (await client.call_tool("classify", {"input": GIVEN[:2]})).structuredContent
+        await app.stop()
+        about = app._about
     assert [item["label"] for item in several["data"]] == FOUND
     assert [item["label"] for item in one["data"]] == FOUND[:1]
+    assert by_tool is not None
     assert [item["label"] for item in by_tool["data"]] == FOUND[:2]
     schemas = about["components"]["schemas"]
     assert schemas["ClassifyRequest"]["properties"]["input"]["oneOf"][0] == schemas["Pair"]

@@ -51,7 +51,8 @@ def served(run: Path, lines: list[str], fit: Callable[[], str]) -> Service:
     return service
 
 
-def test_verdicts_are_learned_from_though_no_text_comes_and_those_that_come_during_a_fit_too(run: Path) -> None:
+@pytest.mark.asyncio
+async def test_verdicts_are_learned_from_though_no_text_comes_and_those_that_come_during_a_fit_too(run: Path) -> None:
     fits: list[str] = []
 
     def fit() -> str:
@@ -60,20 +61,18 @@ def test_verdicts_are_learned_from_though_no_text_comes_and_those_that_come_duri
             judge_rows(run, EVERY)  # nobody says anything after these
         return ""
 
-    async def scenario() -> None:
-        judge_rows(run, EVERY)  # before the service starts
-        async with served(run, [], fit) as service:
-            await until(lambda: len(fits) == 2)
-            judge_rows(run, EVERY - 1)
-            await some_looks(service)
-            assert len(fits) == 2  # the same verdicts again would teach the same
-            judge_rows(run, 1)
-            await until(lambda: len(fits) == 3)
-
-    asyncio.run(scenario())
+    judge_rows(run, EVERY)  # before the service starts
+    async with served(run, [], fit) as service:
+        await until(lambda: len(fits) == 2)
+        judge_rows(run, EVERY - 1)
+        await some_looks(service)
+        assert len(fits) == 2  # the same verdicts again would teach the same
+        judge_rows(run, 1)
+        await until(lambda: len(fits) == 3)
 
 
-def test_the_log_says_why_a_fit_that_promises_less_is_not_in_use(run: Path) -> None:
+@pytest.mark.asyncio
+async def test_the_log_says_why_a_fit_that_promises_less_is_not_in_use(run: Path) -> None:
     lines: list[str] = []
 
     def fit() -> str:
@@ -82,14 +81,11 @@ def test_the_log_says_why_a_fit_that_promises_less_is_not_in_use(run: Path) -> N
         (run / "models" / "2.json").write_text(json.dumps({**values, "certificate": less, "number": 2}))
         return ""
 
-    async def scenario() -> None:
-        judge_rows(run, EVERY)
-        async with served(run, lines, fit) as service:
-            await until(lambda: bool(lines))
-            await some_looks(service)
-            assert service.version == "run@1"
-
-    asyncio.run(scenario())
+    judge_rows(run, EVERY)
+    async with served(run, lines, fit) as service:
+        await until(lambda: bool(lines))
+        await some_looks(service)
+        assert service.version == "run@1"
     (line,) = lines
     assert line.startswith("version 2 promises less than version 1, which stays in use: it would accept 0 % instead of")
     assert f"(too few); pcs versions {run} --use 2 puts it in use" in line

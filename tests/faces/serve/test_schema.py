@@ -31,9 +31,7 @@ def test_no_request_gets_a_server_error_or_an_answer_that_is_not_described(url: 
 
     expected = [not_a_server_error, response_schema_conformance, status_code_conformance]
     limited = settings(
-        max_examples=examples,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        max_examples=examples, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
     )
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
     checked = 0

@@ -32,11 +32,7 @@ async def _fail(request: Request) -> Response:
 
 
 APP = Starlette(
-    routes=[
-        Route("/echo", _echo, methods=["GET", "POST"]),
-        Route("/health", _echo),
-        Route("/fail/{how}", _fail),
-    ],
+    routes=[Route("/echo", _echo, methods=["GET", "POST"]), Route("/health", _echo), Route("/fail/{how}", _fail)],
     exception_handlers=ERROR_HANDLERS,
 )
 
@@ -141,27 +137,25 @@ def test_open_paths_need_no_token() -> None:
     assert ask("GET", "/echo", rules)[0] == 401
 
 
-def test_a_browser_gets_a_cookie_for_the_token_in_the_address() -> None:
-    async def visit() -> None:
-        jar = aiohttp.CookieJar(unsafe=True)
-        async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession(cookie_jar=jar) as client:
-            first = await client.get(f"{door.url}/echo?a=1&token={TOKEN}", allow_redirects=False)
-            assert (first.status, first.headers["Location"]) == (303, "/echo?a=1")
-            cookie = first.headers["Set-Cookie"]
-            assert "HttpOnly" in cookie
-            assert "SameSite=strict" in cookie
-            assert TOKEN not in cookie
-            then = await client.get(f"{door.url}/echo?a=1")
-            assert (await then.json())["query"] == "a=1"
-            assert (await client.post(f"{door.url}/echo?token={TOKEN}", cookies={"x": "y"})).status == 200
-        async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession() as client:
-            assert (await client.get(f"{door.url}/echo?token=wrong")).status == 401
-            assert (await client.post(f"{door.url}/echo?token={TOKEN}")).status == 401
-            # a path that looks like another site stays on this one
-            odd = await client.get(f"{door.url}//evil.example/?token={TOKEN}", allow_redirects=False)
-            assert odd.headers["Location"] == "/evil.example/"
-
-    asyncio.run(visit())
+@pytest.mark.asyncio
+async def test_a_browser_gets_a_cookie_for_the_token_in_the_address() -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession(cookie_jar=jar) as client:
+        first = await client.get(f"{door.url}/echo?a=1&token={TOKEN}", allow_redirects=False)
+        assert (first.status, first.headers["Location"]) == (303, "/echo?a=1")
+        cookie = first.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert TOKEN not in cookie
+        then = await client.get(f"{door.url}/echo?a=1")
+        assert (await then.json())["query"] == "a=1"
+        assert (await client.post(f"{door.url}/echo?token={TOKEN}", cookies={"x": "y"})).status == 200
+    async with serving(APP, token=TOKEN) as door, aiohttp.ClientSession() as client:
+        assert (await client.get(f"{door.url}/echo?token=wrong")).status == 401
+        assert (await client.post(f"{door.url}/echo?token={TOKEN}")).status == 401
+        # a path that looks like another site stays on this one
+        odd = await client.get(f"{door.url}//evil.example/?token={TOKEN}", allow_redirects=False)
+        assert odd.headers["Location"] == "/evil.example/"
 
 
 def test_a_body_that_is_too_large_is_refused_with_or_without_its_length() -> None:
@@ -182,10 +176,7 @@ def test_the_bodies_of_all_requests_in_progress_have_a_limit_together() -> None:
         yield b"x"
 
     async def upload() -> None:
-        async with (
-            serving(APP, max_body=5000, max_bodies=9000) as door,
-            aiohttp.ClientSession(door.url) as client,
-        ):
+        async with serving(APP, max_body=5000, max_bodies=9000) as door, aiohttp.ClientSession(door.url) as client:
             first = asyncio.create_task(client.post("/echo", data=slow()))
             await entered.wait()
             answers = await asyncio.gather(*(client.post("/echo", data=_held(leave)) for _ in range(4)))

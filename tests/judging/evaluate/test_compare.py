@@ -8,20 +8,21 @@ import pytest
 
 from pcs_annotator import score
 from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate, evaluate, references
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions
-from pcs_annotator.judging.evaluate.side_by_side import MethodFigures, with_holm
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_weights import fit_coded, optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
 from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.judging.metrics.figures import accuracy, auroc, auroc_confidence, ece
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
+from tests.judging.metrics.alone import accuracy, auroc_confidence, ece
 from tests.judging.strategies import coded
 
 
@@ -82,10 +83,6 @@ def test_p_values_are_adjusted_for_the_number_of_methods() -> None:
     p_values = [test.p_value for test in tests if test]
     expected = holm(p_values[:3]) + holm(p_values[3:])
     assert [one.holm for one in others] + [one.holm_accuracy for one in others] == pytest.approx(expected)
-    written = [one.to_dict() for one in (first, *others)]
-    old = [MethodFigures.from_dict({k: v for k, v in one.items() if "holm" not in k}) for one in written]
-    assert old[1].holm is None
-    assert with_holm(old) == [first, *others]
 
 
 @pytest.mark.parametrize("items", [10, 60])
@@ -217,17 +214,7 @@ def test_figures_survive_json() -> None:
     assert graded.figures.get("auroc_confidence") is not None
     assert undefined.figures.get("auroc_confidence") is None
     for figures in (graded, hard, undefined):
-        assert MethodFigures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
-
-
-def test_figures_of_an_earlier_version_can_be_read() -> None:
-    votes, gold = graded_votes([1.0], items=30)
-    [figures] = cross_validate(votes, gold, ["uniform"], resamples=20)
-    added = ("questions", "graded", "auroc_confidence")
-    old = {name: value for name, value in figures.to_dict().items() if name not in added}
-    found = MethodFigures.from_dict(old)
-    assert (found.questions, found.graded, found.figures.get("auroc_confidence")) == (None, False, None)
-    assert (found.method, found.auroc, found.accuracy) == (figures.method, figures.auroc, figures.accuracy)
+        assert from_plain(MethodFigures, json.loads(json.dumps(to_plain(figures)))) == figures
 
 
 def test_a_method_is_not_behind_itself() -> None:

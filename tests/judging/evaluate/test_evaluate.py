@@ -18,8 +18,13 @@ from pcs_annotator.judging.baselines.baseline import LogProb
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import Method, OnCells
-from pcs_annotator.judging.evaluate.scored import FIGURES, EvaluationOptions, hard_scores
-from pcs_annotator.judging.evaluate.side_by_side import HARD_AND_GRADED, NO_CONFIDENCE_AUROC
+from pcs_annotator.judging.evaluate.scored import (
+    FIGURES,
+    HARD_AND_GRADED,
+    NO_CONFIDENCE_AUROC,
+    EvaluationOptions,
+    hard_scores,
+)
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics import figures as metrics
@@ -28,6 +33,7 @@ from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded
 
 QUICK = EvaluationOptions(repeats=2, resamples=60)
@@ -158,7 +164,7 @@ def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
     )
     fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
     labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
-    assert learned["accuracy"].value == pytest.approx(metrics.accuracy(labels, gold))
+    assert learned["accuracy"].value == pytest.approx(accuracy(labels, gold))
     assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
     answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
     assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)

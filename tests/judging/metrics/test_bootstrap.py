@@ -14,7 +14,8 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics import bootstrap
 from pcs_annotator.judging.metrics.bootstrap import interval_around, least_auroc, least_share, resample_counts
-from pcs_annotator.judging.metrics.figures import accuracy, auroc, auroc_on, exact_interval
+from pcs_annotator.judging.metrics.figures import auroc, auroc_on, exact_interval
+from tests.judging.metrics.alone import accuracy
 from tests.judging.metrics.test_figures import METRICS
 
 

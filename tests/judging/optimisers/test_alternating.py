@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import nnls
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.optimisers.regression import alternate, non_negative_minimum
+from pcs_annotator.judging.optimisers.regression import alternate
+from pcs_annotator.judging.solver import non_negative_minimum
 
 
 def least_squares_problem(seed: int) -> tuple[Floats, Floats]:

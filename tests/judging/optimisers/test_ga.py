@@ -6,9 +6,10 @@ from hypothesis import given, settings
 
 from pcs_annotator import Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.judging.metrics.figures import accuracy, auroc
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm, Objective
 from tests.builders import simulated_votes, votes_of
+from tests.judging.metrics.alone import accuracy
 from tests.judging.metrics.test_figures import brier
 from tests.judging.strategies import Labelled, coded, labelled_votes, quiet_fit, silenced
 

@@ -8,11 +8,11 @@ from scipy.optimize import approx_fprime
 
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.judging.metrics.figures import accuracy
 from pcs_annotator.judging.optimisers.logit import SharedWeightLogit
 from pcs_annotator.judging.score import read_votes
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded, only_first, opposite_favourites, silenced
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Weights, score
-from pcs_annotator.judging.metrics.figures import accuracy
 from pcs_annotator.judging.optimisers.simple import (
     MAX_TEMPER,
     NaiveBayes,
@@ -13,6 +12,7 @@ from pcs_annotator.judging.optimisers.simple import (
     pseudo_counts,
 )
 from tests.builders import simulated_votes, votes_of
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import biased_votes, coded, silenced
 
 

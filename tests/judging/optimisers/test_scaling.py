@@ -8,11 +8,12 @@ from scipy.optimize import approx_fprime
 
 from pcs_annotator import Weights, fit_weights, score
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.metrics.figures import accuracy, auroc, log_loss
+from pcs_annotator.judging.metrics.figures import auroc, log_loss
 from pcs_annotator.judging.optimisers.logit import HABIT_VOTES, Scaling
 from pcs_annotator.judging.score import read_votes
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded, only_first, opposite_favourites, silenced
 
 

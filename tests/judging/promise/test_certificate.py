@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.judging.promise.audit import audit, ratio_bound
 from pcs_annotator.judging.promise.certificate import (
     Certificate,
@@ -107,7 +108,7 @@ def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
     ],
 )
 def test_a_certificate_survives_json(found: Certificate) -> None:
-    assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert from_plain(Certificate, json.loads(json.dumps(to_plain(found)))) == found
 
 
 def test_a_revoked_certificate_accepts_nothing() -> None:

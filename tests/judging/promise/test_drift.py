@@ -24,7 +24,6 @@ from pcs_annotator.judging.promise.drift import (
     profile,
     profiles,
     smallest_shift,
-    total_variation,
 )
 from pcs_annotator.judging.score import choose
 from pcs_annotator.judging.text_model import fit_text_model
@@ -258,10 +257,6 @@ def test_rare_outcomes_are_pooled() -> None:
     table = np.array([[90, 2 + 3, 105], [60, 4 + 2, 134]])
     assert homogeneity(before, now) == pytest.approx(chi_square(table))
     assert homogeneity(np.array([200, 1]), np.array([190, 0])) == 1
-
-
-def test_total_variation_by_hand() -> None:
-    assert total_variation(np.array([50, 50]), np.array([160, 40])) == pytest.approx(0.3)
 
 
 def by_group(**fake: tuple[int, float]) -> dict[str, Profile]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import ABSTAINED, Votes
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
@@ -135,7 +136,7 @@ def test_a_fit_keeps_the_promise_for_its_rows_without_gold(more: dict[str, objec
     model, certificate = fitted(votes, truth, replace(AVERAGE, **more))  # type: ignore[arg-type]  # by name
     assert certificate.holds
     assert (certificate.level, certificate.gold_rows) == (0.0, 200)
-    assert Certificate.from_dict(certificate.to_dict()) == certificate
+    assert from_plain(Certificate, to_plain(certificate)) == certificate
     accepted = model.judged(votes).accepted
     assert accepted is not None
     wrong = model.judged(votes).best[accepted] != truth[accepted]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import NO_GROUP
@@ -72,7 +73,7 @@ def test_a_group_with_many_errors_has_no_promise_while_others_have() -> None:
     assert found.why_review("en") == ""
     assert found.why_review("fr") == "no promise for fr (100 gold rows)"
     assert found.why_review("it") == "no promise for it (0 gold rows)"
-    assert Certificate.from_dict(found.to_dict()) == found
+    assert from_plain(Certificate, to_plain(found)) == found
 
 
 def test_only_the_tests_of_groups_without_a_promise_use_up_certainty() -> None:
@@ -156,7 +157,7 @@ def test_figures_of_groups_are_about_rows_that_the_fit_did_not_see() -> None:
     assert hard.accepted == hard.accepted_gold == 0
     assert easy.wrong <= 0.1 * easy.accepted_gold
     assert (unseen.rows, unseen.gold_rows, unseen.right, unseen.confidence) == (1, 0, None, None)
-    assert FiguresByGroup.from_dict(found.to_dict()) == found
+    assert from_plain(FiguresByGroup, to_plain(found)) == found
 
 
 def test_a_group_whose_confidence_is_off_is_named() -> None:

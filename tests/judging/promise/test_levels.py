@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Votes
-from pcs_annotator.base.plain import from_plain
+from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.frugal import exact_stop, learn_frugal, spending_of
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import Certificate, Level, certify
+from pcs_annotator.judging.promise.certificate import Certificate, certify
 from pcs_annotator.judging.promise.promise import Promise
 
 PROMISE = Promise(max_error=0.1)
@@ -34,25 +34,25 @@ def parts(sure: int, unsure: int) -> tuple[Judged, Judged]:
 
 def test_rows_that_no_leaf_is_accepted_for_are_tested_one_level_above() -> None:
     leaves, above = parts(100, 100)
-    found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
+    found = certify(leaves, PATHS, PROMISE, upper=[(above, ("a", "b"))])
     assert (found.thresholds, found.upper) == ({"": 0.95}, ({"": 0.99},))
     assert found.holds
     assert found.used == pytest.approx(found.level / 2)  # that of leaves: parents passed to the end
-    assert Certificate.from_dict(found.to_dict()) == found
+    assert from_plain(Certificate, to_plain(found)) == found
 
 
 def test_a_parent_is_not_promised_on_the_rows_of_accepted_leaves() -> None:
     # parents are wrong on a tenth of all rows, but on a fifth of those that no leaf is accepted for
     leaves, _ = parts(100, 100)
     above = judged([True] * 100 + [row % 5 > 0 for row in range(100)], [0.99] * 200)
-    found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
+    found = certify(leaves, PATHS, PROMISE, upper=[(above, ("a", "b"))])
     assert found.upper == ({},)
     assert found.used == pytest.approx(found.level)
 
 
 def test_a_promise_about_parents_alone_holds() -> None:
     leaves, above = parts(5, 195)
-    found = certify(leaves, PATHS, PROMISE, upper=[Level(above, ("a", "b"))])
+    found = certify(leaves, PATHS, PROMISE, upper=[(above, ("a", "b"))])
     assert (found.thresholds, found.upper, found.holds) == ({}, ({"": 0.99},), True)
 
 

@@ -72,7 +72,7 @@ def test_the_level_of_a_test_falls_with_the_square_of_its_number() -> None:
 def test_what_earlier_looks_spent_makes_a_promise_harder() -> None:
     promise, rows = Promise(max_error=0.05), judged([0.9] * 150, [False] * 2 + [True] * 148)
     assert find_thresholds(rows, LABELS, promise) == {EVERY_LABEL: 0.9}
-    assert find_thresholds(rows, LABELS, promise, spent=0.09) == {}
+    assert find_thresholds(rows, LABELS, promise, promise.level(len(rows.right), 0.09)) == {}
     assert promise.least_rows(0.09) > promise.least_rows()
 
 
@@ -114,7 +114,7 @@ def test_rows_of_one_confidence_are_accepted_exactly_if_they_pass_the_binomial_t
     promise, wrong = Promise(max_error=max_error), min(int(part * max_error * rows), rows)
     sample = judged([0.9] * rows, [False] * wrong + [True] * (rows - wrong))
     passes = binom.cdf(wrong, rows, max_error) <= promise.level(rows, spent)
-    assert bool(find_thresholds(sample, LABELS, promise, spent)) == passes
+    assert bool(find_thresholds(sample, LABELS, promise, promise.level(len(sample.right), spent))) == passes
 
 
 def test_the_promise_is_kept_in_simulation() -> None:

@@ -24,8 +24,8 @@ def tokens() -> list[str]:
     return [*SPECIAL, *byte_signs(), *(merge.replace(" ", "") for merge in MERGES)]
 
 
-def write_tiny(path: Path, **changes: Any) -> Path:
-    """Write the model; `changes` replace settings, with dots as double underscores."""
+def write_tiny(path: Path) -> Path:
+    """Write the model."""
     rng = np.random.default_rng(3)
     vocabulary = tokens()
     settings: dict[str, Any] = {
@@ -43,7 +43,6 @@ def write_tiny(path: Path, **changes: Any) -> Path:
         "tokenizer.ggml.token_type": [3] * len(SPECIAL) + [1] * (len(vocabulary) - len(SPECIAL)),
         "tokenizer.ggml.merges": list(MERGES),
     }
-    settings |= {name.replace("__", "."): value for name, value in changes.items()}
     keys = WIDTH // HEADS * KEY_HEADS
     shapes = {"token_embd": (len(vocabulary), WIDTH), "output_norm": (WIDTH,)}
     for layer in range(LAYERS):

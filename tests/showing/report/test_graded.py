@@ -119,14 +119,6 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
     assert "for 2 × the questions" in section(render(rewriting), "quality")
 
 
-def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path) -> None:
-    result = made_run(tmp_path, MIXED)
-    old = [one._replace(calls=None, graded=False) for one in result.learned.figures[:3]]
-    quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
-    assert "ECE of confidence questions n PCS, lr" in quality
-    assert "– 30 PCS, equal weights" in quality
-
-
 def test_an_average_below_a_whole_number_has_a_decimal(tmp_path: Path) -> None:
     result = made_run(tmp_path, MIXED)
     asked = (result.votes.codes != -2).sum() / 30

@@ -11,7 +11,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
-from pcs_annotator.judging.evaluate.side_by_side import MethodFigures
+from pcs_annotator.judging.evaluate.scored import MethodFigures
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.showing.report.page import render, write_report
@@ -213,12 +213,7 @@ def test_costs_are_added_up_and_an_unknown_price_is_not_zero(tmp_path: Path) -> 
 
 
 def test_calls_retries_and_failures_of_the_last_run_are_counted(tmp_path: Path) -> None:
-    tally = Tally(
-        calls=12,
-        from_ledger=3,
-        retries=Counter(TimedOut=2),
-        failed=Counter({"server error": 1}),
-    )
+    tally = Tally(calls=12, from_ledger=3, retries=Counter(TimedOut=2), failed=Counter({"server error": 1}))
     text = Page(render(replace(made_run(tmp_path, Made(tally=tally)), unreadable={"refusal": 4}))).text
     assert re.search("12 calls; 3 answers .*; 2 retries: 2 time-outs", text)
     assert "Why answers were unreadable 4 refusal" in text

@@ -6,7 +6,7 @@ from shlex import join
 
 import click
 
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.studies.compare import comparison_page as page
@@ -47,7 +47,7 @@ def command(*, first: str, second: str, out: Path | None, replace: bool) -> None
         lambda: [
             *(b.text(b.strong(f"{name}  "), side.name) for name, side in zip("AB", comparison.sides, strict=True)),
             b.Bullets(verdict(comparison), "spoken"),
-            *learned_view.notes_shown([*comparison.notes, *notes]),
+            *b.warnings([*comparison.notes, *notes]),
             b.Answer([*([("report", str(out))] if out else []), ("next", b.strong(next_step))]),
         ],
         details=lambda: comparison_details(comparison),

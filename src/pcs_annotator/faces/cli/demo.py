@@ -103,7 +103,6 @@ def most_telling(result: RunResult) -> int:
 
 
 def _votes(result: RunResult, row: int, relation: int) -> Iterator[str]:
-    """Yield what each prompt answered, marked as right or wrong, and how sure it was."""
     votes, gold = result.votes, result.dataset.gold[row]
     for annotator, code in enumerate(votes.codes[row, :, relation, 0]):
         if code < 0:

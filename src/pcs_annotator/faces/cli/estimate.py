@@ -67,10 +67,7 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     asked = ["pcs", "estimate", source, *_asked(asked_for), *(["--robust"] if out else ["-o", "estimates.html"])]
     options.show(
         lambda: {**estimated.to_dict(), "sentences": page.sentences(estimated), "warnings": notes},
-        lambda: [
-            *page.answer_shown(estimated),
-            _answer([estimated], notes, _end(out, [] if table and out else asked)),
-        ],
+        lambda: [*page.answer_shown(estimated), _answer([estimated], notes, _end(out, [] if table and out else asked))],
         details=lambda: page.tables(estimated),
     )
 
@@ -92,10 +89,7 @@ def _estimate_variables(
     end = [("files", str(file)) for file in files]
     options.show(
         lambda: {**{f"{each.kind}s": each.to_dict() for each in estimates}, "warnings": notes},
-        lambda: [
-            *(block for each in estimates for block in page.answer_shown(each)),
-            _answer(estimates, notes, end),
-        ],
+        lambda: [*(block for each in estimates for block in page.answer_shown(each)), _answer(estimates, notes, end)],
         details=lambda: [table for each in estimates for table in page.tables(each)],
     )
 
@@ -129,7 +123,6 @@ def _asked(asked_for: dict[str, Any]) -> Iterator[str]:
 
 
 def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
-    """Yield the last lines of an answer: the file, if one was written, and the next command."""
     if out is not None:
         yield "files", str(out)
     if following:

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
-from pcs_annotator.faces.cli import learned_view, options
+from pcs_annotator.faces.cli import options
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
@@ -54,8 +54,8 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
         with options.gathered_warnings() as notes:
             groups = evaluate.figures_of_groups(source, by)
         options.show(
-            lambda: {**groups.to_dict(), "warnings": notes},
-            lambda: [groups.table(), *learned_view.notes_shown(notes)],
+            lambda: {"by": groups.by, "groups": [each._asdict() for each in groups.groups], "warnings": notes},
+            lambda: [groups.table(), *b.warnings(notes)],
         )
         return
     fitted = evaluate.fitted_with(source)
@@ -92,7 +92,6 @@ def numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b
 
 
 def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
-    """Compare methods on every variable that has gold, and print the most accurate ones."""
     if request.out is not None:
         evaluate.check_folder(request.out)
 
@@ -221,7 +220,6 @@ def _accuracy_row(method: Any) -> b.Row:
 
 
 def _verdict(first: Any, others: Sequence[Any]) -> str:
-    """Return which methods the first one is shown to be more or less accurate than."""
     apart = [method for method in others if method.holm_accuracy is not None and method.holm_accuracy < SHOWN]
     better = [method.method for method in apart if method.accuracy_behind.difference > 0]
     worse = [method.method for method in apart if method.accuracy_behind.difference < 0]

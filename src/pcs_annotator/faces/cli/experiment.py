@@ -51,13 +51,7 @@ def experiments_shown(done: experiment.Experimented, notes: Sequence[str]) -> It
     for study in done.experiments:
         summary = "; ".join(f"{title}: {value}" for table in study.tables for title, value in table.summary)
         lines.append((study.name, summary or study.tables[0].title))
-    yield b.Answer(
-        [
-            *lines,
-            *answer.look_at(notes),
-            ("files", str(done.files[0].parent) if done.files else "none"),
-        ]
-    )
+    yield b.Answer([*lines, *answer.look_at(notes), ("files", str(done.files[0].parent) if done.files else "none")])
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:

@@ -20,24 +20,11 @@ from pcs_annotator.tables.write import OutputPolicy
 @click.option(
     "--max-error", type=options.SHARE, required=True, metavar="X", help="Share of all labels that may be wrong."
 )
-@click.option(
-    "--certainty", type=options.SHARE, default=0.9, show_default=True, metavar="X", help="How sure that must be."
-)
-@click.option(
-    "--error",
-    type=click.Choice(["wrong", "distance"]),
-    default="wrong",
-    show_default=True,
-    help="What X is: a share of labels, or of a scale how far labels are off on average (1: its whole length).",
-)
-@click.option(
-    "--seconds-per-row", type=click.FloatRange(0, min_open=True), metavar="X", help="Default: as in pcs review."
-)
-@click.option("--again", is_flag=True, help="Share the rows anew, with the gold rows that have come since.")
+@options.options_in(finishing.Terms)
 @click.option("-o", "--out", type=options.PATH, help="The finished table; default: finished.csv in FOLDER.")
 @options.KEEP_EARLIER
 @options.JSON
-def command(*, folder: Path, max_error: float, replace: bool, **choices: Any) -> None:
+def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, **choices: Any) -> None:
     """Say which rows of the run in FOLDER people must label so that its whole table has few errors.
 
     The machine labels the others. A text that stands in several rows is labelled once. It may be asked again at any
@@ -45,7 +32,7 @@ def command(*, folder: Path, max_error: float, replace: bool, **choices: Any) ->
     model is called.
     """
     terms = options.take(finishing.Terms, choices)
-    finish = finishing.finish(folder, max_error, terms, policy=OutputPolicy(replace=replace), **choices)
+    finish = finishing.finish(folder, max_error, terms, out, OutputPolicy(replace=replace))
     labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{finish.goal}, in {finish.rows:,} rows, with {percent(finish.certainty, 1)} certainty"),

@@ -139,7 +139,6 @@ def _main(arguments: list[str] | None) -> int:
 
 
 def _for_the_user(error: Exception) -> str:
-    """Return the message of an error that the user can fix; empty for a bug."""
     if isinstance(error, PcsError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -234,33 +234,28 @@ def settings_options(function: F) -> F:
 
 
 def _token(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str:
-    """Return the token in an environment variable; empty if none is named."""
     token = os.environ.get(name, "").strip() if name else ""
     if name and not token:
         raise ConfigError(f"the environment variable {name} has no token: set it, or leave --token-env out")
     return token
 
 
-listening_options = with_options(
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
-    ),
-    click.option(
-        "--token-env",
-        "token",
-        metavar="NAME",
-        callback=_token,
-        help="Environment variable with the token that clients must send.",
-    ),
-    click.option(
-        "--allow-host",
-        "names",
-        multiple=True,
-        metavar="NAME",
-        help="Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable.",
-    ),
-)
-"""Adds the options for where to listen, and whom to let in."""
+LISTENING = {
+    "host": "Address to listen at; a public one needs a token.",
+    "token": "Environment variable with the token that clients must send.",
+    "names": "Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable.",
+}
+
+
+def listening_options(port: int) -> Callable[[F], F]:
+    """Add the options for where to listen, at this port by default, and whom to let in."""
+    ports, about = click.IntRange(0, 65535), "Port; 0 picks a free one."
+    return with_options(
+        click.option("--port", default=port, show_default=True, type=ports, help=about),
+        click.option("--host", default="127.0.0.1", show_default=True, help=LISTENING["host"]),
+        click.option("--token-env", "token", metavar="NAME", callback=_token, help=LISTENING["token"]),
+        click.option("--allow-host", "names", multiple=True, metavar="NAME", help=LISTENING["names"]),
+    )
 
 
 def instead(command: str) -> str:

@@ -55,7 +55,6 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
 
 
 def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:
-    """Yield what is shown of a plan, and the command that carries it out."""
     yield from shown(plan)
     yield b.Answer([("next", b.strong(options.instead(command)))])
 

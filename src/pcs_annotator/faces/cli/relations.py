@@ -93,10 +93,7 @@ def values_shown(values: evaluate.RelationValues, notes: Sequence[str]) -> Itera
 
 
 RELATIONS_SHOWN, LONGEST_CONCLUSION = 5, 140
-NEEDS = {
-    "rewriter": "--rewriter MODEL",
-    "examples": "--examples, or gold rows",
-}
+NEEDS = {"rewriter": "--rewriter MODEL", "examples": "--examples, or gold rows"}
 NAMES = (
     "A bare name such as voice or case means llm:voice or rule:case.",
     "More orders, wordings and sets of examples have numbers: order:2, order:3, …, wording:2, …, examples:2.",

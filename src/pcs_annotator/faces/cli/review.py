@@ -24,10 +24,7 @@ LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth 
 
 @click.command("review")
 @click.argument("folder", type=options.PATH)
-@click.option(
-    "--port", default=8130, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."
-)
-@options.listening_options
+@options.listening_options(8130)
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
 @options.options_in(ReviewOptions)

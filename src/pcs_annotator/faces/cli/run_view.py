@@ -1,4 +1,4 @@
-"""What `pcs run` shows, as blocks and as JSON; of a codebook, as `pcs label` does, a line for each variable."""
+"""What `pcs run`, `fit` and `label` show, as blocks and as JSON; of a codebook, a line for each variable."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,8 +12,9 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
-from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.core.result_names import DECISION, FINAL_LABEL, LABEL, VERDICT
+from pcs_annotator.core.weights import Share
+from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.learned_sets import SetResult
@@ -22,10 +23,12 @@ from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.findings import what_to_look_at
-from pcs_annotator.showing.formats import count, total_cost
+from pcs_annotator.showing.findings import texts_cut, what_to_look_at
+from pcs_annotator.showing.formats import count, percent, total_cost
 from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
-from pcs_annotator.showing.report.sections.questions import reasons
+from pcs_annotator.showing.report.sections.quality import METRICS, quality
+from pcs_annotator.showing.report.sections.questions import reasons, weights
+from pcs_annotator.showing.report.sections.summary import look_at, promise
 from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import codebook
 from pcs_annotator.verbs.label import Labelled
@@ -34,32 +37,57 @@ REASONS_SHOWN = 3
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `show_run` shows as plain values."""
-    tally = result.tally
+    """Return everything that `show_run` shows, and the calibration error of the raw score, as plain values."""
+    learned, weights = result.learned, result.learned.model.weights
+    annotators, relations = weights.shares(result.votes)
     return {
         "folder": str(result.folder.path),
-        "rows": result.counts.rows,
-        "rows_without_label": result.unlabelled,
+        **_judged_json(result, learned.drift, notes),
         **({} if result.whole is None else {"sample_rows": len(result.outcomes)}),
         "labels": list(result.votes.labels),
-        "label_counts": dict(result.counts.labels),
-        "calls": tally.calls,
-        "known_already": tally.from_ledger,
         "silences": {kind: dict(Counter(reasons).most_common()) for kind, reasons in result.silences.items()},
-        "unanswered": dict(tally.failed.most_common()),
+        "unanswered": dict(result.tally.failed.most_common()),
         "answers_without_probabilities": dict(Counter(result.hard).most_common()),
         "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
-        **learned_view.learned_json(result.learned, result.votes),
+        "gold_rows": weights.diagnostics.gold_rows,
+        "optimiser": weights.diagnostics.optimiser,
+        "candidates": dict(weights.diagnostics.candidates),
+        "weights": {
+            "by_annotator": {name: share and share.weight for name, share in annotators.items()},
+            "by_relation": {name: share and share.weight for name, share in relations.items()},
+            "annotator_intervals": _intervals(annotators),
+            "relation_intervals": _intervals(relations),
+        },
+        "cross_validation": [_figures_json(figures) for figures in learned.figures],
+        "no_cross_validation": learned.no_figures,
+        "flags": [flag._asdict() for flag in weights.diagnostics.flags],
         "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
-        "warnings": list(notes),
-        "label_column": LABEL,
         "files": {name: str(getattr(result.folder, name)) for name in ("labels", "report", "model", "votes")},
-        "decisions": dict(result.counts.decisions),
         "to_review": result.counts.to_review,
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
+    }
+
+
+def _judged_json(result: RunResult | Labelled, drift: Any, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what is said of the rows of a run and of new texts alike."""
+    counts, model = result.counts, result.model
+    return {
+        "rows": counts.rows,
+        "rows_without_label": result.unlabelled,
+        "label_counts": dict(counts.labels),
+        "decisions": dict(counts.decisions),
+        "calls": result.tally.calls,
+        "known_already": result.tally.from_ledger,
+        "warnings": list(notes),
+        "label_column": LABEL,
+        "certificate": None if model.certificate is None else model.certificate.as_json(),
+        "calibrated": model.calibrated,
+        "confidence_margin": model.margin,
+        "decided_by": model.decided_by,
+        "drift": drift and {**to_plain(drift), "unseen": drift.unseen},
     }
 
 
@@ -70,17 +98,40 @@ def show_run(result: RunResult, notes: Sequence[str]) -> None:
 
 def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield what was learned, what was asked, and what a person can do next."""
-    counts, settings = result.counts, result.config
-    unit = "questions" if settings.relations.rewriter else "calls"
-    folds = settings.learn.folds
-    yield from learned_view.learned_shown(result.learned, result.votes, counts, folds=folds, unit=unit)
+    counts, learned, votes, config = result.counts, result.learned, result.votes, result.config
+    size = f"{count(len(votes))} items × {len(votes.annotators)} models × {len(votes.relations)} relations"
+    yield f"{size}; {count(learned.model.weights.diagnostics.gold_rows)} items have gold labels"
+    yield f"labels: {', '.join(votes.labels)}"
+    yield weights(learned, votes)
+    yield quality(learned, config.learn.folds, "questions" if config.relations.rewriter else "calls")
+    yield promise(learned.model, learned.drift, counts)
     if result.whole is not None:
         sample = count(len(result.outcomes))
         yield f"{count(counts.rows)} rows are labelled; what is said above about items is about a sample of {sample}"
     if result.verdicts.by_row:
         yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
     yield from _asked(result)
-    yield from learned_view.look_at_shown(result.facts, notes)
+    details = {flag.detail for flag in what_to_look_at(result.facts)}
+    yield from b.warnings(note for note in notes if note not in details)  # a fit has also warned about some of it
+    yield look_at(result.facts) if details else None
+
+
+def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
+    return {name: list(share.interval) for name, share in shares.items() if share and share.interval}
+
+
+def _figures_json(figures: Any) -> dict[str, Any]:
+    result: dict[str, Any] = {"method": figures.method}
+    for name in (*(name for name, _ in METRICS), "ece_score"):
+        estimate = figures.figures.get(name)
+        result[name] = estimate and {"value": estimate.value, **estimate.interval._asdict(), "n": estimate.n}
+    result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
+    for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
+        test = getattr(figures, name)
+        if test:
+            p_values = {"p_value": test.p_value, "p_holm": getattr(figures, adjusted)}
+            result[name] = {metric: test.difference, **test.interval._asdict(), **p_values}
+    return result
 
 
 def _asked(result: RunResult) -> Iterator[b.Block]:
@@ -92,7 +143,40 @@ def _asked(result: RunResult) -> Iterator[b.Block]:
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
 
 
-LabelledJson = Callable[[Labelled, Sequence[str]], dict[str, Any]]
+def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
+    """Return everything that `labelled_shown` shows as plain values."""
+    return {
+        **_judged_json(labelled, labelled.drift, notes),
+        "questions": labelled.tally.questions,
+        "questions_spared": labelled.tally.spared,
+        "look_at": [flag._asdict() for flag in texts_cut(labelled.tally.cut, labelled.counts.rows)],
+        "out": str(labelled.out),
+    }
+
+
+def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
+    """Return how many rows got each label, which may be used, what was asked, and what to do next."""
+    counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
+    differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
+    cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]
+    asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
+    if labelled.frugal is not None and tally.spared:
+        share = percent(tally.spared, tally.spared + tally.questions)
+        calls = f"{calls}; {share} of the questions were spared, because the label was settled"
+    lines: list[answer.Line] = [
+        *(("warning", b.Styled(note, "caution")) for note in differ),
+        answer.labelled(counts),
+        answer.usable(labelled.model, counts),
+        *answer.look_at([*(note for note in notes if note not in differ), *cut]),
+        (asked, calls),
+    ]
+    if labelled.out != STDIO:
+        lines.append(("labels", f"{labelled.out} (column {LABEL})"))
+    if review := counts.decisions.get("review", 0):
+        lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
+    return [b.Answer(lines)]
+
+
 Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 
 
@@ -125,13 +209,13 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
     return _show_variables(runs, result.sets, values, table, written, counted(len(result.variables), "variable"))
 
 
-def label_and_show(request: RunRequest, out: Path, saving: Saving, as_json: LabelledJson) -> int:
+def label_and_show(request: RunRequest, out: Path, saving: Saving) -> int:
     """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
     book = CodebookFolder.find(request.folder)
     assert book is not None
     with options.gathered_warnings() as notes:
         results, sets = codebook.label_codebook(book, request, out, saving)
-    parts = {name: as_json(result, ()) for name, result in results.items()}
+    parts = {name: labelled_json(result, ()) for name, result in results.items()}
     table, written = variables_table(book.variables, {**results, **sets}, {}), [("labels", str(out))][out == STDIO :]
     code = _show_variables(results, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
     differ = saving.on_drift != "accept" and any(result.drift and result.drift.found for result in results.values())

@@ -19,8 +19,7 @@ DEFAULT_PORT = 8080
 
 @click.command("serve", cls=options.ManyOptions)
 @click.argument("folder", metavar="RUN", type=options.PATH)
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
-@options.listening_options
+@options.listening_options(DEFAULT_PORT)
 @options.options_in(Limits)
 @click.option(
     "--concurrency", "in_flight", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."
@@ -29,18 +28,10 @@ DEFAULT_PORT = 8080
 @options.saving_options
 @options.options_for("on_drift", "audit", "keep_texts", "keep_days")
 @click.option(
-    "--refit-every",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Learn from verdicts on these texts after every N of them; 0: only when you run pcs fit.",
-)
-@click.option(
     "--mcp", is_flag=True, help="Be a tool of an assistant (Model Context Protocol) instead; no port is open."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
-def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **choices: Any) -> int:
+def command(*, folder: Path, mcp: bool, verbose: bool, **choices: Any) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
 
     POST /v1/classify takes a text or a list of texts; /openapi.json describes all fields and errors. Ctrl-C finishes
@@ -53,12 +44,12 @@ def command(*, folder: Path, refit_every: int, mcp: bool, verbose: bool, **choic
 
     choices["saving"] = options.take(Saving, choices)
     how, book = options.take(LoadOptions, choices), CodebookFolder.find(folder)
+    limits = options.take(Limits, choices)
     places = book.parts if book else {"": folder}
     say = partial(click.echo, err=True) if mcp else options.say  # an assistant reads standard output
-    services = {name: Service(path, how, say, refit_every) for name, path in places.items()}
+    services = {name: Service(path, how, say, limits.refit_every) for name, path in places.items()}
     for service in services.values():
         service.check()
-    limits = options.take(Limits, choices)
     if mcp:
         need_web("pcs serve --mcp", "mcp")
         from pcs_annotator.faces.serve.mcp import serve_mcp

@@ -71,10 +71,7 @@ QUEUES: Mapping[Queue, QueueText] = {
         False,
     ),
     "chosen": QueueText(
-        "Chosen",
-        "Rows that you went to.",
-        "Corrects labels and teaches weights; unfit for estimates.",
-        False,
+        "Chosen", "Rows that you went to.", "Corrects labels and teaches weights; unfit for estimates.", False
     ),
 }
 TO_CHOOSE: tuple[Queue, ...] = ("learn", "random", "audit", "doubtful", "finish", "stream", "conflicts")

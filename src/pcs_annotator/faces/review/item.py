@@ -91,7 +91,6 @@ def _step(shown: Shown, visit: Visit, *step: str) -> Markup:
 
 
 def _labels(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
-    """Return the form with one button per label."""
     mine = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
     chosen = mine.label if mine else None
     labels = tag("ol", *(_label(shown, label, key, chosen) for label, key in keys.items()), class_="labels")

@@ -98,7 +98,6 @@ def _command(keys: str, what: str) -> Markup:
 
 
 def _label_keys(keys: Mapping[str, str]) -> Markup:
-    """Return the keys of labels, which can be changed."""
     fields = {
         label: tag("input", maxlength="1", autocomplete="off", data_label=label, data_usual=key, class_="cap")
         for label, key in keys.items()

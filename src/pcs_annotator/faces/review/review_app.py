@@ -83,7 +83,6 @@ class Pages:
         return self._item(self._review.show(fields.get("id", "").strip(), visit.reviewer, shown_by), visit)
 
     def _step(self, visit: Visit, fields: Fields) -> Screen:
-        """Return the row that this person saw before or after another one."""
         queues = self._review.trail(visit.reviewer)
         trail, name = list(queues), fields.get("id", "")
         at = (trail.index(name) if name in trail else len(trail)) + (-1 if fields.get("by") == "-1" else 1)

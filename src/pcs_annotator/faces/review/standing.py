@@ -140,7 +140,6 @@ def people_view(progress: Progress, reviews: Mapping[str, Review], reviewer: str
 
 
 def _agreement_of(reviews: Mapping[str, Review]) -> Markup:
-    """Return how well people agree about every variable of a codebook."""
     columns = [b.Column("variable"), *b.numbers("rows with two verdicts", "α", "conflicts")]
     rows: list[b.Row] = []
     for name, review in reviews.items():

@@ -51,7 +51,6 @@ def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -
 
 
 def _text(value: object, where: str, *, pairs: bool = False) -> str:
-    """Return a text, or a pair of texts as one."""
     if pairs and isinstance(value, dict):
         return pair_text(*(_text(value.get(name), f"{where}.{name}") for name in PAIR_LABELS[:2]))
     if not isinstance(value, str) or pairs:
@@ -74,7 +73,6 @@ def groups_of(values: dict[str, Any], texts: int) -> list[str | None]:
 
 
 def _check_number(texts: int, most: int) -> None:
-    """Raise if a request has more texts than the queue can ever hold."""
     if texts > most:
         raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use pcs label")
 

@@ -107,7 +107,6 @@ class App:
 
     @property
     def _model(self) -> str:
-        """The model in use or, of a codebook, those of all parts."""
         return ", ".join(dict.fromkeys(service.version for service in self._services.values()))
 
     async def _label(
@@ -179,7 +178,6 @@ class App:
         }
 
     def _variables_of(self, results: Mapping[str, Classified]) -> dict[str, Any]:
-        """Return a field for every variable of a text; one that may have several labels is a list of them."""
         item: dict[str, Any] = {}
         for name, task in self._variables.items():
             if task.kind != "many":

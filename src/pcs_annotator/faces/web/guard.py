@@ -69,8 +69,6 @@ async def _as_http_error(request: Request, error: Exception) -> Response:
 
 
 def _answering(status: int, message: str = "") -> ExceptionHandler:
-    """Return the handler that answers with this message, or with that of the error."""
-
     async def answer(request: Request, error: Exception) -> Response:
         return error_response(status, message or str(error), request_id_of(request))
 
@@ -241,7 +239,6 @@ def _too_large(most: int) -> str:
 
 
 async def _refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a refusal before the client has sent all."""
     response.headers["Connection"] = "close"
     await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
     body = b"" if scope["method"] == "HEAD" else bytes(response.body)

@@ -1,14 +1,13 @@
 """Accuracy, confidence and acceptance of groups of texts, such as languages, on rows that the fit did not see."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.model import Model
@@ -43,17 +42,6 @@ class FiguresByGroup(NamedTuple):
 
     by: str  # what they are, such as `language`
     groups: Sequence[GroupFigures]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"by": self.by, "groups": [one._asdict() for one in self.groups]}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "FiguresByGroup":
-        """Return what `to_dict` gave."""
-        groups, rights = values["groups"], [one["right"] for one in values["groups"]]
-        figures = [one and Figure(one[0], Interval(*one[1])) for one in rights]
-        return cls(values["by"], [GroupFigures(**{**one, "right": f}) for one, f in zip(groups, figures, strict=True)])
 
     def table(self) -> ResultTable:
         """Return them as a table."""

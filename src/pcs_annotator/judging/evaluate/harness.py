@@ -14,14 +14,15 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows
 from pcs_annotator.judging.evaluate import methods
-from pcs_annotator.judging.evaluate import side_by_side as figures
+from pcs_annotator.judging.evaluate import scored as figures
 from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, Scale, against_gold
-from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, check_rows, labelled_rows, one_thread
+from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, check_rows, labelled_rows
 from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.judging.solver import one_thread
 
 REFERENCES = ("uniform", methods.MAJORITY, methods.ZERO_SHOT)
 LOGPROB = LogProb.name
@@ -61,14 +62,9 @@ def evaluate(
 ) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
-    Gold is each item's label as a position in `votes.labels`; rows that are `UNLABELLED`, or without votes, are left
-    out. A method that needs other votes is listed in `missing` with the reason. The first of the others is tested
-    against each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many
-    calls as the first method is added, by plain vote share and with the first method's own optimiser. If the votes
-    come with their texts, the first method goes before itself, joined by a model of the texts.
-
-    Raises:
-        UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
+    A method that needs other votes is in `missing`; the first of the others is tested against the rest. Added are
+    self-consistency with as many calls, by vote share and with the first method's own optimiser, if there are several
+    draws of the unchanged text, and the first method joined by a model of the texts, if these are known.
     """
     how = how or EvaluationOptions()
     labels = how.order or votes.labels
@@ -147,10 +143,7 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
 
 
 def references(votes: Votes) -> tuple[str, ...]:
-    """Return the simpler methods to compare with; for graded votes also what one graded question gives.
-
-    A majority of one annotator is `zero-shot`, so it is left out there.
-    """
+    """Return the simpler methods to compare with; for graded votes also what one graded question gives."""
     usual = tuple(name for name in REFERENCES if name != methods.MAJORITY or len(votes.annotators) > 1)
     try:
         graded_rows(votes, LOGPROB)
@@ -171,9 +164,8 @@ def cross_validate(
 ) -> list[figures.MethodFigures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
-    The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
-    `first question only` is the first method on the votes about the unchanged text. If texts were read, only these two
-    know what they say, so that what more questions bought is seen; `votes alone` is the first method without it.
+    If texts were read, only the first method and `first question only` know what they say, so that what more questions
+    bought is seen; `votes alone` is the first method without it.
     """
     splits = splits or Splits()
     check_rows(gold, splits.folds)
@@ -185,7 +177,7 @@ def cross_validate(
         scored = Scored.of(entrant, gold, how)
         labels_run = not place or name in (VOTES_ALONE, FIRST_QUESTION)
         found.append(scored.labelling(shape) if labels_run else scored)
-    return figures.side_by_side(found, of_a_run=True)
+    return figures.side_by_side(found)
 
 
 def scored_run(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions, shape: LabelShape = ONE) -> Scored:
@@ -263,10 +255,7 @@ class PairFigures:
 
 
 def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOptions | None = None) -> PairFigures:
-    """Return the figures of two contenders on the same gold rows and the same splits, with paired tests.
-
-    Their votes have the same items and labels, in the same order. Each has a calibration of its own.
-    """
+    """Return the figures of two contenders on the same gold rows and splits, with paired tests."""
     how = how or EvaluationOptions()
     if len({(tuple(one.votes.ids), tuple(one.votes.labels)) for one in contenders}) > 1:
         raise MismatchError("the votes have other items or labels: give both the same ones, in the same order")

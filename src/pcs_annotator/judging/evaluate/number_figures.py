@@ -10,8 +10,7 @@ from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling
-from pcs_annotator.judging.evaluate.scored import measure
-from pcs_annotator.judging.evaluate.side_by_side import cell_of
+from pcs_annotator.judging.evaluate.scored import cell_of, measure
 from pcs_annotator.judging.heldout import HeldOut, Splits
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.figures import Estimate

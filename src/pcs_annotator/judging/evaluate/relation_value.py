@@ -17,9 +17,10 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate import scored
 from pcs_annotator.judging.evaluate.methods import OnCells, calls_of, original_of, ready
-from pcs_annotator.judging.evaluate.side_by_side import about_intervals, adjusted, cell_of, test_json
+from pcs_annotator.judging.evaluate.scored import about_intervals, adjusted, cell_of, test_json
 from pcs_annotator.judging.fit_weights import any_graded
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
+from pcs_annotator.judging.solver import one_thread
 
 FOR_HARD_VOTES, FOR_GRADED_VOTES, FOR_MANY_LABELS = "naive-bayes", "scaling", "lr"
 WORTH = 0.01  # a gain in class AUROC that is surely smaller than this is not worth another question
@@ -178,13 +179,8 @@ def relation_values(
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
-    Rows that are `UNLABELLED` are left out. The optimiser is by default `naive-bayes` or, if any vote is graded,
-    `scaling`; `auto` would choose anew with every relation, and another optimiser would then look like a gain. `name`
-    is what error messages call the votes.
-
-    Raises:
-        GoldError: No row has gold.
-        UndefinedMetric: Too few gold rows, a single class, or no relation beside the original.
+    The optimiser is by default `naive-bayes` or, if any vote is graded, `scaling`; `auto` would choose anew with every
+    relation, and another optimiser would then look like a gain. `name` is what error messages call the votes.
     """
     how = how or scored.EvaluationOptions()
     scored.refuse_without_gold(gold, name, "gains")
@@ -205,7 +201,7 @@ def relation_values(
         chosen = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])
         return scored.Scored.of(ready(chosen, votes), gold, how)
 
-    with scored.one_thread():
+    with one_thread():
         alone, panels = panel(), {name: panel(name) for name in others}
         together, *gains = _gains([panel(*others), *panels.values()], alone)
         asked = [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,18 +14,17 @@ from pcs_annotator.base.errors import GoldError, UndefinedMetric
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.result_table import Figure, number_of
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.methods import Entrant
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.evaluate.methods import Calls, Entrant
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.heldout import CrossFit, Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics import figures as metrics
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, resample_counts
-from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share, resample_counts
+from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test, holm
 from pcs_annotator.judging.score import choose
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,19 +45,30 @@ split are right, or all wrong.
 MOST_CELLS = 1 << 21  # cells of tables held at a time, so that memory stays small with many labels and resamples
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
-    with _libraries("scipy.linalg" in sys.modules).limit(limits=1):
-        yield
+ABOUT_AUROC = (
+    "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
+    "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "
+    "chance, 1 is perfect."
+)
+NO_CONFIDENCE_AUROC = "Confidence AUROC is missing where nearly all labels are right, or nearly all wrong."
+ABOUT_ECE = (
+    "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
+    "off; it is never below 0."
+)
+HARD_AND_GRADED = (
+    "Graded class AUROC ranks rows by the score, hard class AUROC by the chosen label alone (1 for it, 0 for the "
+    "others); a label without log-probabilities has no score, so compare hard with hard: a graded figure against a "
+    "hard one flatters the graded one."
+)
 
 
-@cache
-def _libraries(_scipy_is_loaded: bool) -> ThreadpoolController:
-    """Return the libraries of linear algebra, which take longer to find than most fits; SciPy brings another one."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+def about_intervals(resamples: int) -> str:
+    """Return what the intervals are about, for the notes of a table."""
+    return (
+        "95 % intervals are about this way of learning from as many gold rows, judged on new rows like these: from "
+        f"{resamples} resamples of the rows (of accuracy, normal), {WIDENING:g} times as wide because other gold rows "
+        "would also have learned other weights; of accuracy never narrower than the exact one."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +197,7 @@ class Scored:
 
     def hard(self) -> Scored:
         """Return the results of the chosen labels alone."""
-        scores = [hard_scores(values, self.entrant.votes.labels) for values in self._deciding(self.splits)]
+        scores = [hard_scores(values, self.entrant.votes.labels) for values in self._deciding]
         splits = [fit._replace(ranks=own) for fit, own in zip(self.splits, scores, strict=True)]
         return replace(self, splits=splits)
 
@@ -202,7 +210,7 @@ class Scored:
     @property
     def mean(self) -> Floats:
         """What decides the label, the mean over splits, `[row, label]`."""
-        return np.asarray(np.mean(self._deciding(self.splits), axis=0))
+        return np.asarray(np.mean(self._deciding, axis=0))
 
     @cached_property
     def best(self) -> Codes:
@@ -217,7 +225,7 @@ class Scored:
     @cached_property
     def measured(self) -> Measured:
         """The class AUROC on the rows and on every resample."""
-        return measure(lambda counts: {"": self.aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        return self._measure(self.aurocs)
 
     @property
     def auroc(self) -> metrics.Estimate:
@@ -229,26 +237,28 @@ class Scored:
     @cached_property
     def confidence(self) -> metrics.Estimate | None:
         """The confidence AUROC; None where nearly all labels are right, or wrong."""
-
-        def aurocs(counts: Floats) -> Floats:
-            parts = [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits]
-            return np.asarray(np.mean(parts, axis=0))
-
-        found = measure(lambda counts: {"": aurocs(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
+        found = self._measure(
+            lambda counts: np.mean(
+                [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits], axis=0
+            )
+        )
         least = least_confidence(float((self.best == self.gold).mean()), len(self.gold))
         return metrics.estimate_of(*found, len(self.gold), least)
+
+    def _measure(self, figure: Callable[[Floats], Floats]) -> Measured:
+        return measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
 
     @cached_property
     def distinct(self) -> Sequence[CrossFit]:
         """The splits, once where all have the same scores."""
-        first, *others = self.splits
-        alike = all(
-            np.array_equal(fit.scores, first.scores) and np.array_equal(fit.ranks, first.ranks) for fit in others
-        )
+        first = self.splits[0]
+        pairs = ((fit.scores, first.scores, fit.ranks, first.ranks) for fit in self.splits)
+        alike = all(np.array_equal(*pair[:2]) and np.array_equal(*pair[2:]) for pair in pairs)
         return [first] if alike else self.splits
 
-    def _deciding(self, splits: Sequence[CrossFit]) -> list[Floats]:
-        return [fit.probabilities if self.learns else fit.scores for fit in splits]
+    @property
+    def _deciding(self) -> list[Floats]:
+        return [fit.probabilities if self.learns else fit.scores for fit in self.splits]
 
     def aurocs(self, counts: Floats) -> Floats:
         """Return the class AUROC on every resample, the mean over splits."""
@@ -281,3 +291,115 @@ def least_confidence(right: float, rows: int) -> float:
     """Return the lower end of the 95 % interval of a perfect confidence AUROC; see `least_auroc`."""
     count = np.clip(round(right * rows), 1, rows - 1)
     return least_auroc((np.arange(rows) < count).astype(CODE))
+
+
+class MethodFigures(NamedTuple):
+    """A method, its figures, and the tests of the first method against it; positive differences favour the first."""
+
+    method: str  # its name
+    # its figures by name, see `FIGURES`; those that are undefined on these rows are absent
+    figures: Mapping[str, metrics.Estimate]
+    calls: Calls  # its calls per item
+    graded: bool = False  # whether it uses the log-probabilities of answers
+    # the class AUROC of the first method against it, by a paired bootstrap over all splits; None for the first one
+    behind: BootstrapTest | None = None
+    accuracy_behind: BootstrapTest | None = None  # the same for accuracy
+    holm: float | None = None  # p-value of `behind`, adjusted for the number of methods compared with the first
+    holm_accuracy: float | None = None  # the same for `accuracy_behind`
+
+    @property
+    def auroc(self) -> metrics.Estimate:
+        """The class AUROC: macro one-vs-rest, of the raw scores."""
+        return self.figures["auroc"]
+
+    @property
+    def accuracy(self) -> metrics.Estimate:
+        """The share of right labels."""
+        return self.figures["accuracy"]
+
+    @property
+    def questions(self) -> float:
+        """Questions per text."""
+        return self.calls.questions
+
+    def as_evaluated(self) -> dict[str, Any]:
+        """Return what `pcs evaluate` says about it, as plain values."""
+        calls, tests = self.calls, {"auroc": self.behind, "accuracy": self.accuracy_behind}
+        p_holm = {"auroc": self.holm, "accuracy": self.holm_accuracy}
+        against: dict[str, Any] = {
+            name: {**test_json(test), "p_holm": p_holm[name]} for name, test in tests.items() if test
+        }
+        return {
+            "method": self.method,
+            "calls_per_text": {**calls._asdict(), "total": calls.total},
+            "uses_log_probabilities": self.graded,
+            "figures": {name: figure_json(self.figures.get(name)) for name in FIGURES},
+            "against": against or None,
+        }
+
+
+def side_by_side(methods: Sequence[Scored]) -> list[MethodFigures]:
+    """Return the figures of methods on the same rows and resamples, the others tested against the first."""
+    gold, how = methods[0].gold, methods[0].how
+
+    def figures(counts: Floats) -> dict[tuple[int, str], Floats]:
+        return {(at, name): values for at, each in enumerate(methods) for name, values in each.figures(counts).items()}
+
+    measured = measure(figures, gold, how.resamples, how.seed)
+    places = range(1, len(methods))
+    tests = {
+        name: [None, *(measured[0, name].minus(measured[at, name], len(gold)) for at in places)]
+        for name in ("auroc", "accuracy")
+    }
+    p_values = {name: adjusted(own) for name, own in tests.items()}
+    return [
+        MethodFigures(
+            method=each.entrant.name,
+            figures=_estimates({name: measured[at, name] for name in FIGURES}, gold),
+            calls=each.entrant.calls,
+            graded=each.entrant.graded,
+            behind=tests["auroc"][at],
+            accuracy_behind=tests["accuracy"][at],
+            holm=p_values["auroc"][at],
+            holm_accuracy=p_values["accuracy"][at],
+        )
+        for at, each in enumerate(methods)
+    ]
+
+
+def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, metrics.Estimate]:
+    """Return a method's figures with their intervals; those that are undefined are left out."""
+    rows = len(gold)
+    least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
+    least["auroc_confidence"] = least_confidence(measured["accuracy"].value, rows)
+    found = {name: metrics.estimate_of(*one, rows, least[name]) for name, one in measured.items()}
+    found["accuracy"] = metrics.accuracy_of(min(measured["accuracy"].value, 1.0), rows)
+    return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+
+def adjusted(tests: Sequence[BootstrapTest | None]) -> list[float | None]:
+    """Return p-values adjusted for their number (Holm, 1979); None where there is no test."""
+    found = iter(holm([test.p_value for test in tests if test]))
+    return [next(found) if test else None for test in tests]
+
+
+def cell_of(found: metrics.Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure | None:
+    """Return a figure or a difference as the content of a cell, times a unit."""
+    if found is None:
+        return None
+    low, high = found.interval
+    return Figure(unit * found[0], Interval(unit * low, unit * high))
+
+
+def figure_json(found: metrics.Estimate | None) -> dict[str, Any] | None:
+    """Return a figure as plain values."""
+    if found is None:
+        return None
+    low, high = map(number_of, found.interval)
+    return {"value": number_of(found.value), "low": low, "high": high, "n": found.n}
+
+
+def test_json(test: BootstrapTest) -> dict[str, float]:
+    """Return a paired test as plain values."""
+    ends = test.interval
+    return {"difference": test.difference, "low": ends.low, "high": ends.high, "p_value": test.p_value}

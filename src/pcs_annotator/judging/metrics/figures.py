@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around
 from pcs_annotator.judging.metrics.special import betaincinv
@@ -57,12 +57,9 @@ class ReliabilityBin(NamedTuple):
 
 
 class ChosenFigures(NamedTuple):
-    """Figures of the chosen labels and their confidence, `[resample]` each.
+    """Figures of the chosen labels and their confidence, `[resample]` each."""
 
-    `auroc` is that of right against wrong labels, and nan where all are right or all wrong.
-    """
-
-    auroc: Floats
+    auroc: Floats  # of right against wrong labels; nan where all are right or all wrong
     accuracy: Floats
     macro_f1: Floats
     brier: Floats
@@ -74,55 +71,16 @@ class ChosenFigures(NamedTuple):
 
 def auroc(scores: Floats, gold: Codes) -> float:
     """Return the class AUROC, macro one-vs-rest, ties counting half; labels that no row has are left out."""
-    _require_rows(gold)
-    if (gold == gold[0]).all():
+    if (gold == gold[:1]).all():
         raise UndefinedMetric(
             f"AUROC needs two classes, but all {len(gold)} rows have the same gold label: label more rows"
         )
     return float(auroc_on(scores, gold, np.ones(len(gold))))
 
 
-def auroc_confidence(scores: Floats, gold: Codes) -> float:
-    """Return the confidence AUROC: how often a right label is more confident than a wrong one, ties counting half.
-
-    Confidence is the score of the best label; a label that shares its row's best score with others is right in part.
-    """
-    _require_rows(gold)
-    found = float(auroc_confidence_on(scores, gold, _once(gold))[0])
-    if np.isnan(found):
-        raise UndefinedMetric(
-            f"confidence AUROC needs right and wrong labels, but all {len(gold)} are alike: label more rows"
-        )
-    return found
-
-
-def accuracy(scores: Floats, gold: Codes) -> float:
-    """Return the share of rows whose best label is right; each of n tied best labels counts 1/n."""
-    _require_rows(gold)
-    return float(_correct(scores, gold).mean())
-
-
 def log_loss(scores: Floats, gold: Codes) -> float:
     """Return the mean of −log of the gold label's probability."""
-    _require_rows(gold)
     return float(-np.mean(np.log(np.maximum(scores[np.arange(len(gold)), gold], MIN_PROBABILITY))))
-
-
-def ece(scores: Floats, gold: Codes) -> float:
-    """Return the expected calibration error over 15 bins of equal mass, less its noise floor, never below 0."""
-    _require_rows(gold)
-    return float(_ByConfidence.of(scores, gold, _once(gold)).error_above_noise()[0])
-
-
-def noise_floor(scores: Floats) -> float:
-    """Return the calibration error that chance alone would show for these scores if they were perfectly calibrated.
-
-    Few rows in a bin are rarely right exactly as often as expected: 300 rows in 15 bins give about .07. The sum of the
-    errors in a bin is taken as normal; its spread follows from the scores alone.
-    """
-    no_gold = np.zeros(len(scores), dtype=CODE)
-    _require_rows(no_gold)
-    return float(_ByConfidence.of(scores, no_gold, _once(no_gold)).noise_floor()[0])
 
 
 def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[ReliabilityBin]:
@@ -130,8 +88,7 @@ def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[Reliabili
 
     Rows of equal confidence always share a bin, so there may be fewer bins than asked for.
     """
-    _require_rows(gold)
-    groups = _ByConfidence.of(scores, gold, _once(gold))
+    groups = _ByConfidence.of(scores, gold, np.ones((len(gold), 1)))
     size, right = groups.size[:, 0], groups.right[:, 0]
     place = groups.bins(bins)[:, 0]
     sums = zip(*(np.bincount(place, part) for part in (groups.confidence * size, right, size)), strict=True)
@@ -141,10 +98,7 @@ def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[Reliabili
 
 
 def exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
-    """Return the Clopper–Pearson interval of right/rows.
-
-    Shared ties make `right` a fraction; the beta quantiles then lie between those of the whole numbers around it.
-    """
+    """Return the Clopper–Pearson interval of right/rows; shared ties make `right` a fraction."""
     tail, right = (1 - level) / 2, round(right, 9)
     return Interval(
         float(betaincinv(right, rows - right + 1, tail)) if right > 0 else 0.0,
@@ -173,20 +127,8 @@ def estimate_of(
     return Estimate(value, interval_around(value, defined, least, widening, lowest), n)
 
 
-def _once(gold: Codes) -> Floats:
-    return np.ones((len(gold), 1))
-
-
-def _require_rows(gold: Codes) -> None:
-    if not len(gold):
-        raise UndefinedMetric("no rows to judge: give at least one row with a gold label")
-
-
 def auroc_on(scores: Floats, gold: Codes, counts: Floats) -> Floats:
-    """Return the macro one-vs-rest AUROC on every resample; labels that it lacks are left out of the mean.
-
-    `counts` is `[row, resample]`, or `[row]` for a single figure.
-    """
+    """Return the macro one-vs-rest AUROC on every resample (or one, if counts are `[row]`), over labels that it has."""
     values, defined = [], []
     for label in np.unique(gold):
         order = np.argsort(scores[:, label])  # tied rows are added up, so their order does not matter
@@ -256,10 +198,6 @@ def best_labels(scores: Floats) -> Floats:
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
-def _correct(scores: Floats, gold: Codes) -> Floats:
-    return best_labels(scores)[np.arange(len(gold)), gold]
-
-
 def _macro_f1(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
     """Return the mean F1 over the labels that gold or predictions contain."""
     hits = (predicted * truth).T @ counts
@@ -281,9 +219,10 @@ class _ByConfidence(NamedTuple):
         confidence = scores.max(axis=1)
         order = np.argsort(confidence, kind="stable")
         starts = _starts_of_runs(confidence[order])
-        ordered, correct = counts[order], _correct(scores, gold)[order, np.newaxis]
+        best = best_labels(scores)
+        ordered, correct = counts[order], best[np.arange(len(gold)), gold][order, np.newaxis]
         # n tied best labels of probability p are right by 1/n with a chance of n·p
-        spread = (confidence * np.maximum(best_labels(scores).max(axis=1) - confidence, 0))[order, np.newaxis]
+        spread = (confidence * np.maximum(best.max(axis=1) - confidence, 0))[order, np.newaxis]
         return cls(
             confidence[order[starts]],
             np.add.reduceat(ordered, starts, axis=0),
@@ -309,11 +248,6 @@ class _ByConfidence(NamedTuple):
         gaps, variance = self._by_bin(self.confidence[:, np.newaxis] * self.size - self.right, self.variance)
         above = np.abs(gaps) - MEAN_DISTANCE * np.sqrt(variance)
         return np.maximum(above.sum(axis=0) / self.size[:, 0].sum(), 0.0)
-
-    def noise_floor(self) -> Floats:
-        """Return the calibration error to expect if the scores were perfectly calibrated, on every resample."""
-        (variance,) = self._by_bin(self.variance)
-        return np.asarray(MEAN_DISTANCE * np.sqrt(variance).sum(axis=0) / self.size[:, 0].sum())
 
     def _by_bin(self, *values: Floats) -> list[Floats]:
         """Return the sums over the groups of each bin, `[bin, resample]`."""

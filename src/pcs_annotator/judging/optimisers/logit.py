@@ -1,15 +1,16 @@
 """Multinomial logistic regressions: `logit` with one weight per cell, `scaling` with one per model and label."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
-from pcs_annotator.judging.fit_weights import any_graded, one_hot, optimiser, weights_from_evidence
-from pcs_annotator.judging.score import log_softmax, read_votes
+from pcs_annotator.judging.fit_weights import any_graded, optimiser, weights_from_evidence
+from pcs_annotator.judging.score import read_votes
+from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 
 HABIT_VOTES = 5.0  # how many votes of its own a cell needs to count as much as all cells of its annotator
 
@@ -37,11 +38,11 @@ class SharedWeightLogit:
     def _fit_hard(self, votes: Votes, gold: Codes) -> Weights:
         shares = votes.shares()
         items, annotators, relations, labels = shares.shape
-        found = fit_logistic(shares.reshape(items, -1, labels), gold, self.shrinkage, Normal(0.0, 1.0))
-        theta = found.theta.reshape(annotators, relations)
+        found = fit_logistic(shares.reshape(items, -1, labels), gold, self.shrinkage, 0.0, 1.0)
+        theta = found.slopes.reshape(annotators, relations)
         table = theta[:, :, np.newaxis, np.newaxis] * np.eye(labels)
         evidence = Evidence(labels=votes.labels, log_prior=found.offsets, log_likelihood=table)
-        return weights_from_evidence(votes, evidence, theta, found.diagnostics)
+        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=found.loss, iterations=found.steps))
 
     def _fit_graded(self, votes: Votes, gold: Codes) -> Weights:
         said = read_votes(votes, "log-odds")
@@ -51,8 +52,8 @@ class SharedWeightLogit:
         unusual = less_habits(said, habits)
         spread = _spread_of_cells(said, unusual)
         features = (unusual / spread[..., np.newaxis]).reshape(items, cells, labels)
-        found = fit_logistic(features, gold, self.graded_shrinkage, Normal(1 / cells, 1 / cells))
-        theta = found.theta.reshape(annotators, relations)
+        found = fit_logistic(features, gold, self.graded_shrinkage, 1 / cells, 1 / cells)
+        theta = found.slopes.reshape(annotators, relations)
         slopes = np.broadcast_to((theta / spread)[..., np.newaxis], habits.shape)
         evidence = Evidence(
             labels=votes.labels,
@@ -60,7 +61,7 @@ class SharedWeightLogit:
             log_likelihood=table_less_habits(slopes, habits),
             reads="log-odds",
         )
-        return weights_from_evidence(votes, evidence, theta, found.diagnostics)
+        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=found.loss, iterations=found.steps))
 
 
 @optimiser("scaling")
@@ -90,8 +91,8 @@ class Scaling:
         spread = root_or_one(np.sum(means**2, axis=(0, 2)) / np.maximum(answered.sum(axis=0), 1) / labels)
         scaled = means / spread[:, np.newaxis]
         features = (scaled[..., np.newaxis] * np.eye(labels)).reshape(len(votes), -1, labels)
-        found = fit_logistic(features, gold, self.shrinkage, Normal(1 / annotators, 1 / annotators))
-        by_label = found.theta.reshape(annotators, labels)
+        found = fit_logistic(features, gold, self.shrinkage, 1 / annotators, 1 / annotators)
+        by_label = found.slopes.reshape(annotators, labels)
         slopes = np.repeat((by_label / spread[:, np.newaxis])[:, np.newaxis], relations, axis=1)
         evidence = Evidence(
             labels=votes.labels,
@@ -101,50 +102,19 @@ class Scaling:
         )
         asked = said.sum(axis=(0, 3))
         worth = by_label.mean(axis=1, keepdims=True) * asked / np.maximum(asked.sum(axis=1, keepdims=True), 1)
-        return weights_from_evidence(votes, evidence, worth, found.diagnostics)
+        return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=found.loss, iterations=found.steps))
 
 
-class Normal(NamedTuple):
-    """A normal distribution."""
+def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: float, sd: float) -> SoftmaxFit:
+    """Return the regression of gold on features `[item, feature, label]`, one weight ≥ 0 for each feature.
 
-    mean: float
-    sd: float
-
-
-class LogisticFit(NamedTuple):
-    """Weights of the features and offsets of the labels."""
-
-    theta: Floats
-    offsets: Floats
-    diagnostics: Diagnostics
-
-
-def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: Normal) -> LogisticFit:
-    """Return the logistic regression of gold on features `[item, feature, label]`, one weight ≥ 0 for each feature.
-
-    Weights are shrunk towards their mean, for which there is a prior; offsets have a unit Gaussian prior.
+    Weights are shrunk towards their mean, which has a normal prior; offsets have a unit Gaussian prior.
     """
-    count, labels = features.shape[1:]
-    target = one_hot(gold, labels)
-
-    def objective(point: Floats) -> tuple[float, Floats]:
-        theta, offsets = point[:count], point[count:]
-        log_p = log_softmax(np.einsum("ick,c->ik", features, theta) + offsets)
-        error = np.exp(log_p) - target
-        mean = theta.mean()
-        off = (mean - mean_weight.mean) / mean_weight.sd
-        penalty = shrinkage * np.sum((theta - mean) ** 2) + off**2 + np.sum(offsets**2)
-        pull = off / mean_weight.sd / count
-        slope = np.einsum("ick,ik->c", features, error) + shrinkage * (theta - mean) + pull
-        return -float(np.sum(log_p * target)) + penalty / 2, np.concatenate([slope, error.sum(axis=0) + offsets])
-
-    bounds = [(0.0, None)] * count + [(None, None)] * labels
-    start = np.concatenate([np.full(count, 1 / count), np.zeros(labels)])
-    from scipy.optimize import minimize  # takes a fifth of a second to load
-
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
-    diagnostics = Diagnostics(objective=float(found.fun), iterations=int(found.nit))
-    return LogisticFit(found.x[:count], found.x[count:], diagnostics)
+    count = features.shape[1]
+    mean = np.full((count, count), 1 / count)
+    precision = shrinkage * (np.eye(count) - mean) + mean / (count * sd**2)
+    inputs = features.transpose(1, 0, 2)
+    return fit_softmax(inputs, gold, np.full(count, mean_weight), precision, offsets=1.0, non_negative=True)
 
 
 def habits_of(said: Floats) -> Floats:

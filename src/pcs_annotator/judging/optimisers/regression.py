@@ -12,10 +12,9 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Flag, Weights
 from pcs_annotator.judging.fit_weights import one_hot, optimiser
 from pcs_annotator.judging.score import read_votes
+from pcs_annotator.judging.solver import non_negative_minimum
 
 NEGLIGIBLE = 1e-20  # explained squared error per row; centring leaves rounding errors of about 1e-33
-RIDGE = 1e-10  # relative; picks one solution when two annotators always agree
-NOTHING = 1e-9  # below this, a sum of squares is rounding error and may even be negative
 
 
 @optimiser("lr")
@@ -152,32 +151,3 @@ def _descend(for_annotators: Step, for_relations: Step, relations: Floats, round
             return Solution(annotators, relations, reached, iteration)
         objective = reached
     return Solution(annotators, relations, objective, rounds)
-
-
-def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
-    """Return the x ≥ 0 that minimises xᵀ·quadratic·x − 2·linear·x.
-
-    Solves without the bounds, drops negative coordinates and solves again. This is nearly always optimal and far
-    cheaper than a general solver, which is used where it is not.
-    """
-    size = float(quadratic.trace())
-    ridged = quadratic.copy()
-    ridged.flat[:: len(linear) + 1] += RIDGE * (size if size > NOTHING else 1.0)
-    solution: Floats = np.asarray(np.linalg.solve(ridged, linear), dtype=np.float64)
-    if solution.min() >= 0:
-        return solution
-    kept = solution > 0
-    while kept.any():
-        part = np.linalg.solve(ridged[kept][:, kept], linear[kept])
-        if part.min() >= 0:
-            solution = np.zeros(len(linear))
-            solution[kept] = part
-            pull = linear - ridged @ solution
-            if pull[~kept].max() <= 0:
-                return solution
-            break
-        kept[kept] = part > 0
-    from scipy.optimize import nnls
-
-    root = np.linalg.cholesky(ridged)
-    return np.asarray(nnls(root.T, np.linalg.solve(root, linear))[0])

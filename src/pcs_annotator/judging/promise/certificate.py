@@ -12,13 +12,12 @@ from pcs_annotator.base.display import html_table
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.forecast import RowsNeeded, rows_needed
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, accepted, rows_in, thresholds_at
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, accepted, find_thresholds, rows_in
 
 DIGITS = 16
 
@@ -53,50 +52,29 @@ def _digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The promise about accepted labels, or why there is none.
+    """The promise about accepted labels, or why there is none."""
 
-    Attributes:
-        promise: What was asked for.
-        gold_rows: Gold rows behind it.
-        assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
-        undecided_rows: Those of them without a decision, because people differ: every label of them counts as wrong.
-        thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
-        groups: If it is made for groups of texts, the gold rows of each; they are the keys of `thresholds`.
-        upper: The same for the levels above the labels of a tree, the lowest of them first; empty for other labels.
-        why_not: Why nothing is promised; empty when something is.
-        rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
-        level: How much of δ the test of this fit may use; 0 when there was none.
-        used: How much of that is used up. A sequence of thresholds that passed to its end uses nothing, because no
-            threshold was left that it could have accepted wrongly; one that failed anywhere has used its whole level.
-        spent: How much of δ earlier looks have used.
-        tried: How much error earlier fits allowed on average, and accepted nothing.
-        split: How gold was split, in a sentence.
-        accepted_share: Share of the rows at hand that are accepted.
-        review_rows: Number of the rows at hand that a person must review.
-        fingerprint: The votes, gold and code version it is based on.
-        audit: The result of a person's check of accepted rows; None before that.
-        withdrawn: Groups for which people found more errors among accepted texts than was promised; not stored.
-    """
-
-    promise: Promise
-    gold_rows: int
-    thresholds: Mapping[str, float]
-    why_not: str = ""
-    rows_needed: RowsNeeded | None = None
-    level: float = 0.0
+    promise: Promise  # what was asked for
+    gold_rows: int  # gold rows behind it
+    thresholds: Mapping[str, float]  # the minimum confidence to accept a label; empty when nothing is promised
+    why_not: str = ""  # why nothing is promised; empty when something is
+    rows_needed: RowsNeeded | None = None  # gold rows that it would probably need, in all; None if it holds, or unknown
+    level: float = 0.0  # how much of δ the test of this fit may use; 0 when there was none
+    # how much of that is used up. A sequence of thresholds that passed to its end uses nothing, because no threshold
+    # was left that it could have accepted wrongly; one that failed anywhere has used its whole level
     used: float = 0.0
-    spent: float = 0.0
-    tried: float = 0.0
-    split: str = ""
-    accepted_share: float = 0.0
-    review_rows: int = 0
-    fingerprint: Fingerprint | None = None
-    audit: Audit | None = None
-    assumed_rows: int = 0
-    undecided_rows: int = 0
-    upper: tuple[Mapping[str, float], ...] = ()
-    groups: Mapping[str, int] = field(default_factory=dict)
-    withdrawn: tuple[str, ...] = ()
+    spent: float = 0.0  # how much of δ earlier looks have used
+    tried: float = 0.0  # how much error earlier fits allowed on average, and accepted nothing
+    split: str = ""  # how gold was split, in a sentence
+    accepted_share: float = 0.0  # share of the rows at hand that are accepted
+    review_rows: int = 0  # number of the rows at hand that a person must review
+    fingerprint: Fingerprint | None = None  # the votes, gold and code version it is based on
+    audit: Audit | None = None  # the result of a person's check of accepted rows; None before that
+    assumed_rows: int = 0  # gold rows that came with the data, so that they are only assumed to be a random sample
+    undecided_rows: int = 0  # gold rows without a decision, because people differ: every label of them counts as wrong
+    upper: tuple[Mapping[str, float], ...] = ()  # thresholds of the levels above the labels of a tree, lowest first
+    groups: Mapping[str, int] = field(default_factory=dict)  # gold rows of each group that it is made for, if any
+    withdrawn: tuple[str, ...] = ()  # groups in which people found more errors among accepted texts than promised
 
     @property
     def found(self) -> bool:
@@ -152,10 +130,10 @@ class Certificate:
         share = float(accepted_rows.mean()) if len(accepted_rows) else 0.0
         return replace(self, accepted_share=share, review_rows=int((~accepted_rows).sum()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        promise = self.promise
-        common = self.thresholds.get(EVERY_LABEL)
+    def as_json(self) -> dict[str, Any]:
+        """Return what commands print with `--json`."""
+        promise, divided = self.promise, self.promise.divided
+        names = ("accepted_share", "review_rows", "why_not", "level", "used", "spent", "split")
         return {
             "promise": promise.kind,
             "alpha": promise.max_error,
@@ -165,58 +143,19 @@ class Certificate:
             "n_gold": self.gold_rows,
             "n_assumed": self.assumed_rows,
             "n_undecided": self.undecided_rows,
-            "threshold": common if not promise.divided else None,
-            "thresholds": dict(self.thresholds) if promise.divided else None,
-            "accepted_share": self.accepted_share,
-            "review_rows": self.review_rows,
-            "why_not": self.why_not,
+            "threshold": None if divided else self.thresholds.get(EVERY_LABEL),
+            "thresholds": dict(self.thresholds) if divided else None,
+            **{name: getattr(self, name) for name in names},
             "rows_needed": self.rows_needed and list(self.rows_needed),
-            "level": self.level,
-            "used": self.used,
-            "spent": self.spent,
-            "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
             **({"tried": self.tried} if self.tried else {}),
-            **({"upper": [dict(one) for one in self.upper]} if self.upper else {}),
+            **({"upper": [dict(level) for level in self.upper]} if self.upper else {}),
             **({"by": promise.by, "groups": dict(self.groups)} if promise.by else {}),
         }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Certificate":
-        """Return the certificate that `to_dict` wrote."""
-        common, by_label = values["threshold"], values["thresholds"]
-        audit = values["audit"]
-        return cls(
-            promise=Promise(
-                max_error=values["alpha"],
-                certainty=values["certainty"],
-                kind=values["promise"],
-                per_label=values["per_label"],
-                by=values.get("by", ""),
-            ),
-            gold_rows=values["n_gold"],
-            assumed_rows=values.get("n_assumed", 0),
-            undecided_rows=values.get("n_undecided", 0),
-            thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
-            fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
-            audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
-            rows_needed=values["rows_needed"] and RowsNeeded(*values["rows_needed"]),
-            level=values["level"],
-            used=values["used"],
-            spent=values["spent"],
-            tried=values.get("tried", 0.0),
-            upper=tuple(values.get("upper", ())),
-            groups=values.get("groups", {}),
-            **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},
-        )
 
-
-class Level(NamedTuple):
-    """Gold rows as judged at a level of a tree, and the paths there."""
-
-    judged: Judged
-    labels: Sequence[str]
+Level = tuple[Judged, Sequence[str]]  # gold rows as judged at a level of a tree, and the paths there
 
 
 def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
@@ -231,11 +170,9 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
 ) -> Certificate:
     """Return the certificate that gold rows judged by models that did not see them support, or why they support none.
 
-    `spent` is how much of δ earlier looks at the gold labels have used; `seed`, of the simulation of rows needed.
-    `upper` are the levels above the labels of a tree, the lowest first. Each has an equal part of the look's δ, and is
-    tested on the rows that no level below accepts: those that its promise is about. For a promise about groups of
-    texts, `labels` are their names, and `judged` has them in the place of labels. `table` are the rows that false
-    discoveries are counted among.
+    `spent` is how much of δ earlier looks have used. `upper` are the levels above the labels of a tree, the lowest
+    first: each has an equal part of δ, and is tested on the rows that no level below accepts. For groups of texts,
+    `labels` are their names, and `judged` has them in the place of labels. `table` is that of `find_thresholds`.
     """
     rows = len(judged.right)
     given = promise.level(rows, spent)
@@ -243,8 +180,8 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     tested = promise.tested and promise.division(groups.values() or [rows], given)[1] > 0
     level = given if tested else 0.0
     found, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
-    for one, names in (Level(judged, labels), *upper):
-        found.append(thresholds_at(one.take(left), names, promise, given / (1 + len(upper)), table))
+    for one, names in ((judged, labels), *upper):
+        found.append(find_thresholds(one.take(left), names, promise, given / (1 + len(upper)), table))
         accepts = accepted(one.confidence, one.best, names, found[-1])
         failed += _failed(one.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
         left = left & ~accepts

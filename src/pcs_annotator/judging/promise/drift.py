@@ -126,20 +126,19 @@ def drift(
     names: tuple[str, str] = ("the calibration set", "new texts"),
     level: float = MAX_P_VALUE,
 ) -> Drift:
-    """Return whether new votes differ from those of the calibration set, and how; `names` are what sentences call both.
+    """Return whether new votes differ from those before, and how; `level` is the probability of a false alarm.
 
-    `level` is the probability of an alarm if nothing has changed.
-
-    Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
-    correlated, so they are never pooled. A cell that early stopping left out for many texts has answers on the hard
-    ones only: it is skipped, and so are the scores.
+    Answers about one item are correlated, so each cell is compared separately, and so are the chosen labels and the
+    highest scores. A cell that early stopping left out for many texts has answers on the hard ones only: it is skipped,
+    and so are the scores.
     """
     compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
     if not compared:
         fewest = min(before.items, now.items)
         return Drift(1.0, False, f"{fewest} texts are too few to compare: {MIN_ROWS} are needed on both sides")
     corrected = np.array(holm([homogeneity(one.before, one.now) for one in compared]))
-    changes = np.array([total_variation(one.before, one.now) for one in compared])
+    # total variation: the share of texts that are answered differently
+    changes = np.array([np.abs(one.now / one.now.sum() - one.before / one.before.sum()).sum() / 2 for one in compared])
     alarming = (corrected < level) & (changes >= MIN_CHANGE)
     of_models = [one for one in compared if one.of_model] or compared
     smallest = max(one.smallest_shift(len(compared)) for one in of_models)
@@ -215,18 +214,12 @@ def homogeneity(before: Integers, now: Integers) -> float:
     return float(chdtrc(table.shape[1] - 1, min(pearson, likelihood)))
 
 
-def total_variation(before: Integers, now: Integers) -> float:
-    """Return half the sum of absolute differences of the shares: the share of texts that are answered differently."""
-    return float(np.abs(before / before.sum() - now / now.sum()).sum() / 2)
-
-
 def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> float:
     """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases, from numbers of texts.
 
-    It holds whatever the shares are: a share is hardest to compare at one half. Holm's correction is strictest for the
-    first of all comparisons, which is assumed. The change must make Pearson's statistic large enough, whose
-    noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %. Shares move in
-    steps of one text, so half a step is added.
+    A share is hardest to compare at one half, and Holm's correction is strictest for the first comparison. The change
+    must make Pearson's statistic large enough, whose noncentrality is `4 * change² / (1 / before + 1 / now)`, and the
+    observed change must reach 10 %. Shares move in steps of one text, so half a step is added.
     """
     spread = 1 / before + 1 / now
     noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)

@@ -32,9 +32,8 @@ def rows_needed(
     """Return how many gold rows the promise would probably need; None when thousands would not be enough.
 
     Larger samples are simulated. Their rows have the confidences of the rows at hand, and each fifth of them, by
-    confidence, is wrong as often as it may be after what was seen: the errors of the fifth, and of ten more rows with
-    as many errors as the promise allows (Beta). So errors that a small sample has not seen yet are foreseen, and luck
-    is not taken for quality. A sample succeeds if it accepts a useful share of its rows.
+    confidence, is wrong as often as it may be after what was seen, and after ten more rows with as many errors as the
+    promise allows (Beta): luck is not taken for quality. A sample succeeds if it accepts a useful share of its rows.
     """
     rng = np.random.default_rng(seed)
     order = np.argsort(-judged.confidence, kind="stable")
@@ -46,14 +45,9 @@ def rows_needed(
     def odds_of(size: int) -> float:
         rows = rng.multinomial(size, np.full(len(group), 1 / len(group)), size=DRAWS)  # how often each row is drawn
         errors = rng.binomial(rows, rng.beta(wrong, right, size=(DRAWS, GROUPS))[:, group])
-        taken = sum(
-            accepted_rows(
-                counted_steps(confidence[part], rows[:, part], errors[:, part]),
-                promise,
-                promise.level(size, spent) / tests,
-            )
-            for part in parts
-        )
+        level = promise.level(size, spent) / tests
+        steps = (counted_steps(confidence[part], rows[:, part], errors[:, part]) for part in parts)
+        taken = sum(accepted_rows(each, promise, level) for each in steps)
         return float(np.mean(taken >= max(WORTHWHILE * size, 1)))
 
     sizes, odds = [], list[float]()

@@ -34,21 +34,15 @@ Thresholds = Mapping[str, float]
 
 
 def find_thresholds(
-    judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, table: Judged | None = None
+    judged: Judged, labels: Sequence[str], promise: Promise, level: float | None = None, table: Judged | None = None
 ) -> dict[str, float]:
-    """Return the loosest thresholds that keep the promise; empty when none does.
+    """Return the loosest thresholds that keep the promise, tested at a level, by default that of a first look.
 
-    `spent` is what earlier looks at the gold labels have used of δ; `table`, the rows without gold that false
-    discoveries are counted among: which of them are right is unknown. Without them, gold rows stand for them.
+    `table` are the rows without gold that false discoveries are counted among: which of them are right is unknown.
+    Without them, gold rows stand for them.
     """
-    return thresholds_at(judged, labels, promise, promise.level(len(judged.right), spent), table)
-
-
-def thresholds_at(
-    judged: Judged, labels: Sequence[str], promise: Promise, level: float, table: Judged | None = None
-) -> dict[str, float]:
-    """Return the same, tested at a level."""
     about = table or judged
+    level = promise.level(len(judged.right)) if level is None else level
     if not promise.divided:
         found = _threshold(judged, promise, level, about.confidence)
         return {} if found is None else {EVERY_LABEL: found}
@@ -63,8 +57,7 @@ def thresholds_at(
 
 def rows_in(judged: Judged, labels: Sequence[str]) -> list[int]:
     """Return how many rows each label has; rows that are judged by group have a group in its place."""
-    counts: list[int] = np.bincount(judged.best, minlength=len(labels)).tolist()
-    return counts
+    return [int((judged.best == code).sum()) for code in range(len(labels))]
 
 
 def accepted(confidence: Floats, best: Codes | Integers, labels: Sequence[str], thresholds: Thresholds) -> Mask:
@@ -138,11 +131,6 @@ def _benjamini_hochberg(judged: Judged, table: Floats, alpha: float) -> float | 
     return float(rising[passes[0]]) - ROUNDING if len(passes) else None
 
 
-def _last_before_failure(passes: Mask) -> Integers:
-    failure = np.zeros((*passes.shape[:-1], 1), dtype=np.bool_)
-    return np.asarray(np.argmin(np.concatenate([passes, failure], axis=-1), axis=-1) - 1)
-
-
 def _learn_then_test(steps: Steps, alpha: float, delta: float) -> Integers:
     """Return the last step of the sequence that passes; −1 when the first fails."""
     # the most errors with which a step passes; −1 where there are too few rows even with no error
@@ -153,7 +141,8 @@ def _learn_then_test(steps: Steps, alpha: float, delta: float) -> Integers:
         return np.full(passes.shape[:-1], -1)
     power = np.where(allowed >= 0, bdtr(np.maximum(allowed, 0), steps.rows, np.clip(steps.expected_error, 0, 1)), 0.0)
     start = np.argmax(power, axis=-1)
-    last = _last_before_failure(passes | (np.arange(passes.shape[-1]) < start[..., np.newaxis]))
+    passes = passes | (np.arange(passes.shape[-1]) < start[..., np.newaxis])
+    last = np.logical_and.accumulate(passes, axis=-1).sum(axis=-1) - 1
     return np.where(last >= start, last, -1)
 
 

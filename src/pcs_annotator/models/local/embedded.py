@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import Message, QuestionParts, Reply, Request, Usage, sendable
 from pcs_annotator.core.task import enumerated
 from pcs_annotator.models.local.forward import KVCache, Network, Piece
 from pcs_annotator.models.local.gguf import GgufFile, read_gguf
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, normalised
-from pcs_annotator.models.local.runner import Encoded, Manner, Style, TextQuestion, WaitingQuestion
+from pcs_annotator.models.local.runner import Encoded, Style, TextQuestion, WaitingQuestion
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
@@ -34,8 +33,6 @@ class TokenVocabulary:
 
     def __init__(self, file: GgufFile) -> None:
         settings = file.settings
-        if (settings["tokenizer.ggml.model"], settings["tokenizer.ggml.pre"]) != ("gpt2", "smollm"):
-            raise ConfigError(f"{file.path} has a tokenizer that the embedded model does not support")
         tokens: list[str] = settings["tokenizer.ggml.tokens"]
         self._texts = _tokenizer(tokens, settings["tokenizer.ggml.merges"])
         self.turn_start, self.turn_end = tokens.index("<|im_start|>"), tokens.index("<|im_end|>")  # around a message
@@ -66,16 +63,14 @@ def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
     return tokenizer
 
 
-def encoded(vocabulary: TokenVocabulary, request: Request, manner: Manner) -> Encoded:
+def encoded(vocabulary: TokenVocabulary, request: Request, style: Style) -> Encoded:
     """Return a request as tokens."""
     if request.constraint is None or not request.constraint.choices:
         return Encoded(chat_prompt(vocabulary, request.messages))
     labels, asked = request.constraint.choices, parts_of(request)
-    prompt, *empty = (
-        label_prompt(vocabulary, manner.style, asked._replace(text=text), labels)
-        for text in (asked.text, *(EMPTY_TEXTS if manner.prior else ()))
-    )
-    return Encoded(prompt, label_sequences(vocabulary, manner.style, labels), tuple(empty))
+    texts = (asked.text, *EMPTY_TEXTS)
+    prompt, *empty = (label_prompt(vocabulary, style, asked._replace(text=text), labels) for text in texts)
+    return Encoded(prompt, label_sequences(vocabulary, style, labels), tuple(empty))
 
 
 def parts_of(request: Request) -> QuestionParts:
@@ -149,15 +144,13 @@ class NumpyEngine:
 
     def encode(self, asked: Sequence[WaitingQuestion]) -> Iterable[Encoded]:
         """Return requests as tokens, in the words that suit this model."""
-        return [encoded(self.vocabulary, job.request, job.manner) for job in asked]
+        return [encoded(self.vocabulary, job.request, job.style) for job in asked]
 
     def label_logprobs(self, questions: Sequence[LabelQuestion]) -> Iterable[tuple[int, Floats]]:
         """Return the log-probabilities of the labels of each question."""
         priors = [self._prior(question) for question in questions]
         logs = self._read([(question.prompt, question.tree) for question in questions])
-        return enumerate(
-            raw if prior is None else normalised(raw - prior) for raw, prior in zip(logs, priors, strict=True)
-        )
+        return enumerate(normalised(raw - prior) for raw, prior in zip(logs, priors, strict=True))
 
     def generate(self, questions: Sequence[TextQuestion]) -> list[Reply]:
         """Return continuations of prompts."""
@@ -186,9 +179,8 @@ class NumpyEngine:
             for (_, tree), answer in zip(asked, answers, strict=True)
         ]
 
-    def _prior(self, question: LabelQuestion) -> Floats | None:
-        if not question.empty:
-            return None
+    def _prior(self, question: LabelQuestion) -> Floats:
+        """Return the model's bias: the log-probabilities of the labels of texts without content."""
 
         def ask() -> Floats:
             logs = self._read([(prompt, question.tree) for prompt in question.empty])

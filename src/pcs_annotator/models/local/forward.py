@@ -66,10 +66,7 @@ class Piece:
 
     @classmethod
     def after(cls, cache: KVCache, tokens: Sequence[int], tree: LabelTree | None = None) -> "Piece":
-        """Return text after a cache, with the tokens appended that scoring the labels of a tree needs.
-
-        The states of the last token of the text and of the appended ones are returned.
-        """
+        """Return text after a cache, then what a tree appends; states from the last token of the text on are wanted."""
         tree = tree or LabelTree([])
         count, extra, last = len(tokens), len(tree.appended), cache.length + len(tokens) - 1
         visible = np.tri(count + extra, dtype=bool)

@@ -14,7 +14,7 @@ from time import perf_counter
 from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.local.download import ModelFiles, download, find_files, pull, weights_of, weights_path
-from pcs_annotator.models.local.runner import Manner, Runner, Style
+from pcs_annotator.models.local.runner import Runner, Style
 from pcs_annotator.models.provider import lease, opens, release
 from pcs_annotator.models.reasoning import ask_with_room, with_room
 
@@ -22,14 +22,12 @@ from pcs_annotator.models.reasoning import ask_with_room, with_room
 CONTEXT_TOKENS = 2048
 BATCH = 16
 DTYPES = ("float32", "bfloat16", "float16")
-STYLES, PRIORS = ("chat", "plain"), ("prior", "no-prior")
 
 
 class LocalModel:
-    """A model that runs in this process, downloaded if needed and loaded at the first question.
+    """Base of models in this process; those with the same weights share them in memory, and answer in batches.
 
-    Questions that wait at the same time are answered in batches; the log-probabilities of all labels come from one
-    forward pass. Models with the same weights share them in memory. Subclasses define `_key` and `_runner`.
+    Subclasses define `_key` and `_runner`.
     """
 
     can_constrain = True  # to choices; other constraints are refused
@@ -37,7 +35,7 @@ class LocalModel:
     in_process = True
     may_think = True
     name: str
-    manner = Manner()
+    style: Style = "chat"
     thinking_tokens = 0  # room for thinking, added to the limit of every request; 0 until a reply shows thinking
     _key: Hashable  # of the weights
 
@@ -50,8 +48,8 @@ class LocalModel:
 
     async def _ask(self, request: Request) -> Reply:
         started = perf_counter()
-        running = lease(self._key, self, self._runner)
-        reply = await running.ask(with_room(request, self.thinking_tokens), self.manner)
+        runner = lease(self._key, self, self._runner)
+        reply = await runner.ask(with_room(request, self.thinking_tokens), self.style)
         return replace(reply, latency=perf_counter() - started)
 
     async def close(self) -> None:
@@ -67,8 +65,8 @@ class LocalModel:
 class EmbeddedModel(LocalModel):
     """A small model that runs on the CPU; an answer does not depend on the other questions that wait, nor their order.
 
-    The style `chat` uses the model's own conversation template, `plain` asks it to continue a text. With `prior`, the
-    model's bias, measured on empty texts, is subtracted from its answers.
+    The style `chat` uses the model's own conversation template, `plain` asks it to continue a text. The model's bias,
+    measured on empty texts, is subtracted from its answers.
     """
 
     context_tokens = CONTEXT_TOKENS
@@ -80,14 +78,11 @@ class EmbeddedModel(LocalModel):
         weights: str = "smollm2",
         *,
         style: Style = "chat",
-        prior: bool = True,
         environment: Mapping[str, str] | None = None,
         threads: int | None = None,
     ) -> None:
-        self.weights = weights
-        self.manner = Manner(style, prior)
-        self.threads = threads
-        self.name = f"embedded:{weights}" + ("/plain" if style == "plain" else "") + ("" if prior else "/no-prior")
+        self.weights, self.style, self.threads = weights, style, threads
+        self.name = f"embedded:{weights}" + ("/plain" if style == "plain" else "")
         self._environment = environment
         self._key = str(weights_path(weights, environment))
 
@@ -139,18 +134,13 @@ class TransformersModel(LocalModel):
 
 @opens("embedded")
 def open_embedded(model: str, environment: Mapping[str, str]) -> ChatModel:
-    """Return `embedded:smollm2`, with options as in `embedded:smollm2/plain` or `embedded:smollm2/chat/no-prior`."""
-    name, *options = model.split("/")
+    """Return `embedded:smollm2`, or `embedded:smollm2/plain`."""
+    name, slash, style = model.partition("/")
     weights_of(name)
-    chosen = [[option for option in options if option in pair] for pair in (STYLES, PRIORS)]
-    if max(map(len, chosen)) > 1 or sum(map(len, chosen)) < len(options):
-        raise ConfigError(
-            f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
-            "then optionally /prior or /no-prior"
-        )
+    if slash and style != "plain":
+        raise ConfigError(f"embedded:{model} is not a valid name: write embedded:{name} or embedded:{name}/plain")
     require(f"embedded:{model}", ("tokenizers",), "local")
-    style: Style = "plain" if "plain" in options else "chat"
-    return EmbeddedModel(name, style=style, prior="no-prior" not in options, environment=environment)
+    return EmbeddedModel(name, style="plain" if slash else "chat", environment=environment)
 
 
 @opens("transformers")

@@ -99,10 +99,7 @@ class LabelTree:
 
 
 class Kept(Generic[T]):
-    """The most recently used values by key, such as what a model read of the start of prompts; each is made once.
-
-    Keys together cost at most `most`; by default, each costs 1.
-    """
+    """The most recently used values by key, each made once; keys together cost at most `most`, by default 1 each."""
 
     def __init__(self, most: int, cost: Callable[[Any], int] = lambda key: 1) -> None:
         self._most = most

@@ -1,7 +1,4 @@
-"""Models in this process: loaded at the first question, and asked in batches by worker threads.
-
-Engines that read and write tokens give labels by their log-probabilities, and free text.
-"""
+"""Models in this process: loaded at the first question, and asked in batches by worker threads."""
 
 import asyncio
 import threading
@@ -23,19 +20,12 @@ DEFAULT_ANSWER_TOKENS = 256
 KEPT_TREES = 256
 
 
-class Manner(NamedTuple):
-    """How the embedded model is asked: in which style, and whether its bias on empty texts is subtracted."""
-
-    style: Style = "chat"
-    prior: bool = True
-
-
 @dataclass(slots=True)
 class WaitingQuestion:
     """A question, the future of its answer, and whether nobody waits for it any more: it may then stay unanswered."""
 
     request: Request
-    manner: Manner  # for an engine that knows several
+    style: Style  # for an engine that knows several
     answer: Future[Reply] = field(default_factory=Future)
     abandoned: bool = False
 
@@ -82,8 +72,7 @@ class Engine(Protocol):
 class Runner:
     """Loads a model at the first question; worker threads answer waiting questions, at most `size` of them at a time.
 
-    It is not tied to an event loop: questions may come from several, in turn or at once. A question and its answer have
-    `context_tokens` together; None without a limit.
+    Questions may come from several event loops. A question and its answer have `context_tokens` together.
     """
 
     def __init__(
@@ -95,13 +84,10 @@ class Runner:
         threads: int = 1,
         size: int = MOST_WAITING,
     ) -> None:
-        self._name = name
-        self._context = context_tokens
+        self._name, self._load, self._context, self._size = name, load, context_tokens, size
         self._tree = lru_cache(KEPT_TREES)(LabelTree)
-        self._load = load
         self._engine: Engine | None = None
         self._loading = threading.Lock()
-        self._size = size
         self._waiting: deque[WaitingQuestion] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -109,9 +95,9 @@ class Runner:
         for thread in self._threads:
             thread.start()
 
-    async def ask(self, request: Request, manner: Manner) -> Reply:
+    async def ask(self, request: Request, style: Style) -> Reply:
         """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
-        job = WaitingQuestion(request, manner)
+        job = WaitingQuestion(request, style)
         with self._changed:
             if self._closing:
                 raise RuntimeError("the runner is closed")
@@ -177,10 +163,17 @@ class Runner:
     def _work(self, jobs: Sequence[WaitingQuestion]) -> None:
         """Answer a batch by setting the result or exception of each job; what it raises is set on all the others."""
         engine = self.engine()
-        jobs = [job for job in jobs if self._takes(job)]
         labels: list[tuple[WaitingQuestion, LabelQuestion]] = []
         texts: list[tuple[WaitingQuestion, TextQuestion]] = []
-        for job, (prompt, sequences, empty) in zip(jobs, engine.encode(jobs), strict=True):
+        usable = []
+        for job in jobs:
+            constraint = job.request.constraint
+            if constraint is None or constraint.choices or constraint.json_schema is None:
+                usable.append(job)
+            else:
+                problem = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
+                job.answer.set_exception(BadRequest(problem))
+        for job, (prompt, sequences, empty) in zip(usable, engine.encode(usable), strict=True):
             longest = max(map(len, sequences), default=1)
             if self._context is not None and prompt.length + longest > self._context:
                 problem = f"{prompt.length} tokens, the limit is {self._context}"
@@ -193,14 +186,6 @@ class Runner:
                 texts.append((job, TextQuestion(prompt, limit)))
         self._label(engine, labels)
         self._write(engine, texts)
-
-    def _takes(self, job: WaitingQuestion) -> bool:
-        constraint = job.request.constraint
-        if constraint is None or constraint.choices or constraint.json_schema is None:
-            return True
-        problem = f"{self._name} can be restricted to a list of answers, but not to a JSON schema"
-        job.answer.set_exception(BadRequest(problem))
-        return False
 
     def _label(self, engine: Engine, asked: Sequence[tuple[WaitingQuestion, LabelQuestion]]) -> None:
         for number, logs in engine.label_logprobs([question for _, question in asked]) if asked else ():

@@ -173,7 +173,6 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
 
 
 def _marks(view: View, at: int) -> tuple[str, ...]:
-    """Return the filters that a row matches."""
     outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
     decision = "people" if view.result.settled[at] else "none" if outcome.label is None else outcome.decision or ""
     marks = {

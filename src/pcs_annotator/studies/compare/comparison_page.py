@@ -7,7 +7,7 @@ import numpy as np
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.judging.evaluate.relation_value import two_digits
-from pcs_annotator.judging.evaluate.side_by_side import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
+from pcs_annotator.judging.evaluate.scored import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b

@@ -20,10 +20,10 @@ from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.evaluate.harness import Contender
-from pcs_annotator.judging.evaluate.scored import one_thread
 from pcs_annotator.judging.fit_model import fit_model, read_texts
 from pcs_annotator.judging.fit_weights import in_canonical_order, optimisers
 from pcs_annotator.judging.label_shape import LabelShape
+from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.learn import KnownRows, Learned, counted_once, learn_if_possible, learning_of
 from pcs_annotator.runs.run_result import RunResult
 

@@ -15,11 +15,11 @@ from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluate.as_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
 from pcs_annotator.judging.evaluate.methods import calls_of, method_name, self_consistency
-from pcs_annotator.judging.evaluate.scored import Scored
-from pcs_annotator.judging.evaluate.side_by_side import (
+from pcs_annotator.judging.evaluate.scored import (
     ABOUT_AUROC,
     HARD_AND_GRADED,
     NO_CONFIDENCE_AUROC,
+    Scored,
     adjusted,
     cell_of,
 )

@@ -11,7 +11,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Pair, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate import methods
-from pcs_annotator.judging.evaluate import side_by_side as figures
+from pcs_annotator.judging.evaluate import scored as figures
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, labelled_rows
 from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.bootstrap import WIDENING

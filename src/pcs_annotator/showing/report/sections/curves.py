@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pcs_annotator.base.text import counted
-from pcs_annotator.judging.evaluate.side_by_side import Curves
+from pcs_annotator.judging.evaluate.held_out_curves import Curves
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import interval, number, percent

@@ -12,13 +12,7 @@ from pcs_annotator.judging.evaluate.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, LOGPROB, VOTES_ALONE
 from pcs_annotator.judging.evaluate.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.judging.evaluate.relation_value import points
-from pcs_annotator.judging.evaluate.side_by_side import (
-    ABOUT_AUROC,
-    ABOUT_ECE,
-    NO_CONFIDENCE_AUROC,
-    MethodFigures,
-    cell_of,
-)
+from pcs_annotator.judging.evaluate.scored import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC, MethodFigures, cell_of
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
@@ -83,7 +77,6 @@ def _listed(figures: Mapping[str, Estimate]) -> b.Table:
 
 
 def _most_confused(against_gold: AgainstGold) -> b.Group:
-    """Return the pairs of very many labels that are confused most."""
     wrong = against_gold.table[:-1] * (1 - np.eye(len(against_gold.labels), dtype=np.intp))
     places = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
     pairs = [divmod(index, len(against_gold.labels)) for index in places.tolist()]
@@ -134,7 +127,6 @@ def _line(against_gold: AgainstGold, line: int, gold: Sequence[int], numbered: b
 
 
 def _by_label(against_gold: AgainstGold) -> b.Group:
-    """Return precision and recall per label."""
     rare = any("f1" not in figures and "recall" in figures for figures in against_gold.by_label.values())
     notes = [tables.ABOUT_INTERVALS, *([tables.ABOUT_F1] if rare else [])]
     if silent := int(against_gold.table[-1].sum()):
@@ -240,7 +232,7 @@ def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "qu
     first = next((figure for figure in figures if figure.method == FIRST_QUESTION), None)
     if first is None or first.behind is None or first.accuracy_behind is None:
         return ""
-    times = (figures[0].questions or 0) / (first.questions or 1)
+    times = figures[0].questions / first.questions
     asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
     gains = f"{points(first.behind, 'class AUROC')} and {points(first.accuracy_behind, 'accuracy')}"
     shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
@@ -268,7 +260,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
         first, *rest = [cell_of(figure.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if figure.graded else "no"] if graded else []
         spot = b.Spot(figure.auroc.value, figure.auroc.interval, low, high)
-        whole = figure.questions is None or round(figure.questions, 1).is_integer()  # else some texts were asked fewer
+        whole = round(figure.questions, 1).is_integer()  # else some texts were asked fewer
         asked = number(figure.questions, 0 if whole else 1)
         rows.append([_name(figure, optimiser), first, spot, *rest, asked, *needs, figure.auroc.n])
     axis = b.Column(f"{number(low)} to {number(high)}", "chart axis")

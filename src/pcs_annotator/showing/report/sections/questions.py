@@ -143,7 +143,6 @@ def about_evidence(weights: Weights) -> str:
 
 
 def _texts(model: TextModel | None) -> Iterator[b.Block]:
-    """Yield what was learned from the texts themselves."""
     if model is not None:
         alone = f"A model of the texts joins the votes; alone, it is right on {percent(model.accuracy, 1)} of gold rows"
         yield b.text(f"{alone}, each read by a model that did not see it.", kind="verdict")
@@ -224,7 +223,6 @@ def _changed(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, 
 
 
 def _valued(view: View) -> RelationValues | str:
-    """Return what each relation adds on gold rows, or why that is not known."""
     result = view.result
     codes = gold_codes(result.votes, view.gold)
     distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct

@@ -118,7 +118,6 @@ def said(outcome: Outcome) -> Cell:
 
 
 def _columns(view: View) -> tuple[str, ...]:
-    """Return the optional columns that are not empty."""
     filled = {
         "gold": bool(view.gold_rows),
         "verdict": bool(view.result.verdicts.by_row),
@@ -216,7 +215,6 @@ CELLS: Mapping[str, Callable[[Row], Cell]] = {"gold": _gold, "verdict": _verdict
 
 
 def _people(reviewed: Reviewed) -> list[str]:
-    """Return what every person said, with their notes."""
     return [
         f"{name}: {'skipped' if verdict.label is None else verdict.label}{f' · {verdict.note}' if verdict.note else ''}"
         for name, verdict in reviewed.by_reviewer.items()

@@ -86,7 +86,6 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
 
 
 def _next(result: RunResult) -> b.Paragraph:
-    """Return how many rows are to be checked, and the command that helps most now."""
     review, step = result.counts.to_review, answer.next_step(result)
     todo = f"{count(review)} to check → " if review and step.startswith("pcs review") else "Next → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
@@ -171,7 +170,6 @@ def _basis(certificate: Certificate) -> b.KeyValues:
 
 
 def _decisions(counts: Counts) -> Counter[str]:
-    """Return how many rows are accepted, agree, are settled by `people`, are for review, or have no label (`none`)."""
     none = min(counts.unlabelled, counts.to_review)  # a row without a label is always for review
     return Counter({**counts.decisions, "review": counts.to_review - none, "people": counts.settled, "none": none})
 

@@ -1,0 +1,24 @@
+"""Figures of one set of rows, for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.judging.metrics.figures import ChosenFigures, chosen_on
+
+
+def chosen(scores: Floats, gold: Codes) -> ChosenFigures:
+    return chosen_on(scores, gold, np.ones((len(gold), 1)))
+
+
+def accuracy(scores: Floats, gold: Codes) -> float:
+    return float(chosen(scores, gold).accuracy[0])
+
+
+def auroc_confidence(scores: Floats, gold: Codes) -> float:
+    return float(chosen(scores, gold).auroc[0])
+
+
+def ece(scores: Floats, gold: Codes) -> float:
+    return float(chosen(scores, gold).ece[0])
