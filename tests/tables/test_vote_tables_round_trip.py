@@ -73,7 +73,8 @@ def test_files_keep_everything(tmp_path_factory: pytest.TempPathFactory, votes: 
     folder, table = tmp_path_factory.mktemp("votes"), votes.to_table("long")
     arrow_csv.write_csv(table, folder / "arrow.csv")
     write_table(folder / "ours.csv", table)
-    table.to_pandas().to_csv(folder / "pandas.csv", index=False)
+    if "\r" not in "".join([*votes.ids, *votes.annotators, *votes.relations]):  # pandas leaves it without quotes
+        table.to_pandas().to_csv(folder / "pandas.csv", index=False)
     pl.DataFrame(table).write_csv(folder / "polars.csv")
     parquet.write_table(table, folder / "votes.parquet")
     for path in sorted(folder.iterdir()):

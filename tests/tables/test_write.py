@@ -18,6 +18,7 @@ from python_calamine import CalamineWorkbook
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import parquet as parquet_files
 from pcs_annotator.tables.files import set_aside
+from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.tables.source_files import STDIO, Dialect
 from pcs_annotator.tables.write import PAGES, WRITTEN, OutputPolicy, write_table, writing_table
 
@@ -146,6 +147,13 @@ def test_csv_is_written_in_a_dialect(tmp_path: Path, dialect: Dialect, expected:
     path = tmp_path / f"t{ending}"
     write_table(path, pa.table({"text": ["naïve"], "number": [1.5]}), OutputPolicy(dialect=dialect))
     assert UNPACKED.get(path.suffix, bytes)(path.read_bytes()) == expected
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_line_ends_of_any_kind_stay_in_their_cell(tmp_path: Path, line_end: str) -> None:
+    table, path = pa.table({"id": ["1", "2", "3"], "text": ["a\rb", "a\r\nb", "a\nb\r\n"]}), tmp_path / "t.csv"
+    write_table(path, table, OutputPolicy(dialect=Dialect(line_end=line_end)))
+    assert as_arrow(path).to_pydict() == table.to_pydict()
 
 
 def test_workbook_has_one_sheet_and_numbers_as_numbers(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Protocol
 
 from pcs_annotator.base.errors import TableError
@@ -144,9 +145,9 @@ class _CsvWriter:
     def __init__(self, file: Any, dialect: Dialect, changed: Callable[[Any], Any] | None) -> None:
         self._text = io.TextIOWrapper(file, encoding="utf-8-sig" if dialect.bom else "utf-8", newline="")
         self._rows = csv.writer(
-            self._text,
+            SimpleNamespace(write=lambda row: self._text.write(row.removesuffix("\r\n") + dialect.line_end)),
             delimiter=dialect.delimiter,
-            lineterminator=dialect.line_end,
+            lineterminator="\r\n",  # so that a cell with either of the two is in quotes
             quoting=csv.QUOTE_ALL if dialect.quote_all else csv.QUOTE_MINIMAL,  # pyarrow would quote every text
         )
         self._cells = iter if changed is None else partial(map, changed)
