@@ -21,7 +21,7 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return the most informative fact about each item's votes, given what decides its label: the first of `_causes`."""
+    """Return the most informative fact about each item's votes: the first of `_causes` that applies."""
     sentences: list[str] = []
     for rows in row_parts(votes):
         sentences += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
