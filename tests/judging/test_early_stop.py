@@ -206,22 +206,6 @@ def test_graded_answers_and_weights_that_read_log_odds_ask_about_everything(read
     assert rule.needed(np.zeros_like(cells)) == 0
 
 
-def test_three_equal_votes_of_four_settle_the_label_and_two_do_not() -> None:
-    votes = votes_of([[[0, 0, 0, 1]]])
-    rule = ExactStop(Weights.uniform(votes), votes.labels, all_cells(votes))
-    assert rule.needed(np.array([[[OPEN], [OPEN], [OPEN], [OPEN]]], dtype=np.int8)) == 3
-    assert rule.needed(np.array([[[0], [0], [OPEN], [OPEN]]], dtype=np.int8)) == 1
-    assert rule.needed(np.array([[[0], [1], [OPEN], [OPEN]]], dtype=np.int8)) == 2
-    assert rule.needed(np.array([[[0], [0], [0], [OPEN]]], dtype=np.int8)) == 0
-
-
-def test_a_silent_cell_leaves_its_annotators_other_votes_heavier() -> None:
-    votes = votes_of([[[0, 0], [0, 0]]])
-    rule = ExactStop(linear(votes, [0.6, 0.4], [0.5, 0.5]), votes.labels, all_cells(votes))
-    assert rule.needed(np.array([[[0], [OPEN]], [[OPEN], [OPEN]]], dtype=np.int8)) == 1
-    assert rule.needed(np.array([[[0], [ABSTAINED]], [[OPEN], [OPEN]]], dtype=np.int8)) == 0
-
-
 def test_cells_without_weight_are_asked_only_when_no_other_cell_votes() -> None:
     votes = votes_of([[[0, 1]], [[ABSTAINED, 1]], [[NOT_ASKED, ABSTAINED]]])
     rule = ExactStop(linear(votes, [1], [1, 0]), votes.labels, all_cells(votes))
@@ -235,12 +219,6 @@ def test_a_strong_prior_still_needs_a_vote() -> None:
     )
     sure = replace(Weights.uniform(votes), evidence=evidence)
     assert asked_in(simulate(votes, ExactStop(sure, votes.labels, all_cells(votes)))).tolist() == [1]
-
-
-def test_weights_below_the_margin_are_asked_to_the_end() -> None:
-    votes = votes_of([[[0, 1, NOT_ASKED]]])
-    rule = ExactStop(linear(votes, [1], [1e-10, 1e-10, 1 - 2e-10]), votes.labels, all_cells(votes))
-    assert asked_in(simulate(votes, rule)).tolist() == [2]
 
 
 def biased_panel(draws: int) -> tuple[ExactStop, Codes]:
@@ -257,13 +235,6 @@ def biased_panel(draws: int) -> tuple[ExactStop, Codes]:
 def test_silence_counts_where_every_vote_would_change_the_label() -> None:
     rule, cells = biased_panel(draws=1)
     assert rule.needed(cells) == 1
-
-
-def test_one_draw_can_settle_a_cell_in_which_all_votes_say_the_same() -> None:
-    rule, cells = biased_panel(draws=3)
-    assert rule.needed(cells) == 1
-    cells[0, 1, 0] = 1
-    assert rule.needed(cells) == 0
 
 
 def test_offsets_settle_a_label_that_is_behind() -> None:

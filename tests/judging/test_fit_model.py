@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, labelled_rows, unseen_labels
-from pcs_annotator.judging.heldout import Splits, run_trial
+from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.regression import LinearRegression
@@ -90,11 +90,6 @@ def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
     model = quiet_learn(votes, [names[0]] * 30, replace(HOW, resamples=5))
     assert (model.calibrator, model.margin) == (None, None)
     assert not model.weights.diagnostics.annotator_intervals
-
-
-def test_without_a_requested_promise_there_is_no_certificate() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=40)
-    assert learn_model(votes, gold, Learning()).certificate is None
 
 
 def test_a_promise_says_how_gold_was_split() -> None:
@@ -180,12 +175,6 @@ def test_prediction_sets_are_learned_when_requested_and_possible() -> None:
     assert quiet_learn(votes, [*gold[:5], *[None] * 55], Learning(sets=True)).sets is None
 
 
-def test_gold_may_be_a_mapping() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=60)
-    by_id = learn_model(votes, dict(zip(votes.ids, gold, strict=True)), HOW)
-    assert by_id.to_dict() == learn_model(votes, iter(gold), HOW).to_dict()
-
-
 def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_the_profile() -> None:
     votes, gold = simulated_votes([0.9, 0.6, 0.6], items=80)
 
@@ -226,16 +215,6 @@ def test_the_label_of_a_gold_row_is_its_most_probable_one_and_so_is_the_profiles
     assert (trial.judged.best != trial.scores.argmax(axis=1)).any()
     assert model.profile is not None
     assert model.profile.chosen.tolist() == np.bincount(model.judged(votes).best, minlength=3).tolist()
-
-
-def test_a_trial_judges_rows_by_fits_that_did_not_see_them() -> None:
-    votes, _ = simulated_votes([0.5, 0.5], items=200, labels=2)
-    random_gold = np.random.default_rng(5).integers(2, size=200).astype(np.int8)
-    trial = run_trial(LinearRegression(), votes, random_gold, Splits())
-    assert trial is not None
-    right = trial.judged.right.mean()
-    assert abs(right - 0.5) < 3 * math.sqrt(0.25 / 200)
-    assert run_trial(LinearRegression(), votes.take(slice(9)), random_gold[:9], Splits()) is None
 
 
 def test_the_promise_is_kept_on_new_rows() -> None:

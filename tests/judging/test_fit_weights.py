@@ -17,7 +17,6 @@ from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
-from tests.judging.strategies import silenced
 
 
 def kinds(weights: Weights) -> list[str]:
@@ -37,25 +36,6 @@ def test_diagnostics_describe_the_fit() -> None:
     assert (diagnostics.optimiser, diagnostics.gold_rows, diagnostics.flags) == ("lr", 30, ())
     assert diagnostics.objective is not None
     assert diagnostics.iterations > 0
-
-
-def test_gold_by_id_equals_gold_in_order() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=40)
-    by_id = dict(reversed(list(zip(votes.ids, gold, strict=True))))
-    assert fit_weights(votes, by_id).to_dict() == fit_weights(votes, gold).to_dict()
-
-
-def test_rows_without_gold_change_nothing() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=60)
-    some = fit_weights(votes, [*gold[:40], *[None] * 20])
-    assert some.to_dict() == fit_weights(votes.take(slice(40)), gold[:40]).to_dict()
-
-
-def test_weights_keep_the_order_of_the_votes() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=40)
-    turned = votes.select(annotators=["model-1", "model-0"], relations=["voice", "original"])
-    weights = fit_weights(turned, gold)
-    assert (weights.annotators, weights.relations) == (("model-1", "model-0"), ("voice", "original"))
 
 
 def test_an_unregistered_optimiser_is_named_by_its_class() -> None:
@@ -113,14 +93,6 @@ def test_one_class_only_leaves_equal_weights() -> None:
     assert "no gold row says 'negative'" in str(caught[1].message)
 
 
-def test_a_single_gold_row_leaves_equal_weights() -> None:
-    votes, _ = simulated_votes([0.9, 0.4], items=15, labels=2)
-    with pytest.warns(PcsWarning) as caught:
-        weights = fit_weights(votes, {"item-000003": "neutral"})
-    assert set(weights.by_annotator.values()) == {0.5}
-    assert "the only gold row says 'neutral'" in str(caught[0].message)
-
-
 def test_silence_on_all_gold_rows_leaves_equal_weights() -> None:
     votes = votes_of([[[-1], [-2]], [[-1], [-1]], [[0], [1]], [[1], [0]]])
     with pytest.warns(PcsWarning, match="voted on a gold row"):
@@ -176,24 +148,12 @@ def test_an_annotator_that_decides_alone_is_named() -> None:
     assert kinds(weights) == ["one annotator decides alone"]
 
 
-def test_the_only_annotator_is_not_flagged_for_deciding_alone() -> None:
-    votes, gold = simulated_votes([0.7], items=40)
-    assert kinds(fit_weights(votes, gold)) == []
-
-
 def test_labels_without_gold_are_named_where_gold_matters() -> None:
     votes, gold = simulated_votes([0.7, 0.6], items=60)
     known = [label if label != "neutral" else None for label in gold]
     with pytest.warns(PcsWarning, match="no gold row says 'neutral'"):
         assert kinds(fit_weights(votes, known)) == ["label without gold"]
     assert kinds(fit_weights(votes, known, "uniform")) == []
-
-
-def test_intervals_exist_only_when_requested() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=40)
-    diagnostics = fit_weights(votes, gold).diagnostics
-    assert not diagnostics.annotator_intervals
-    assert not diagnostics.relation_intervals
 
 
 def test_stability_ranges_contain_the_weight() -> None:
@@ -210,25 +170,10 @@ def test_stability_ranges_contain_the_weight() -> None:
             assert all(0 <= low <= high <= 1 for low, high in intervals.values())
 
 
-def test_intervals_narrow_with_more_gold() -> None:
-    def width(items: int) -> float:
-        votes, gold = simulated_votes([0.8, 0.6], items=items)
-        low, high = fit_weights(votes, gold, resamples=40).diagnostics.annotator_intervals["model-0"]
-        return high - low
-
-    assert width(400) < 0.7 * width(40)
-
-
 def test_intervals_of_optimisers_without_gold_need_none() -> None:
     votes, _ = simulated_votes([0.8, 0.6], items=40)
     low, high = fit_weights(votes, {}, "uniform", resamples=10).diagnostics.annotator_intervals["model-0"]
     assert low == high == 0.5
-
-
-def test_intervals_do_not_depend_on_unlabelled_rows() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=60)
-    some = fit_weights(votes, [*gold[:40], *[None] * 20], resamples=5)
-    assert some.to_dict() == fit_weights(votes.take(slice(40)), gold[:40], resamples=5).to_dict()
 
 
 def test_canonical_order_keeps_every_vote_with_its_names() -> None:
@@ -248,14 +193,6 @@ def test_canonical_order_keeps_every_vote_with_its_names() -> None:
     assert gold.tolist() == [UNLABELLED, 2]
     without = replace(votes, relations=["s", "o"])
     assert in_canonical_order(without, gold)[0].relations == ("s", "o")  # the first stands for the original
-
-
-def test_draws_and_silence_are_learned_from() -> None:
-    votes, gold = simulated_votes([0.9, 0.4], items=60)
-    drawn = replace(votes, codes=np.repeat(votes.codes, 2, axis=3))
-    assert fit_weights(drawn, gold).by_annotator == pytest.approx(fit_weights(votes, gold).by_annotator)
-    gaps = fit_weights(silenced(drawn, 0.3), gold, LinearRegression()).by_annotator
-    assert gaps["model-0"] > gaps["model-1"]
 
 
 def test_without_two_classes_graded_votes_count_equally_by_their_log_odds() -> None:

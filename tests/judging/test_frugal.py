@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from pcs_annotator import NOT_ASKED, PcsWarning, score
-from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.frugal import (
     Frugal,
     exact_stop,
-    graded_annotators,
     learn_frugal,
     simulate,
     spending_of,
@@ -85,11 +83,6 @@ def test_spending_adds_up() -> None:
     assert np.mean(list(spending.by_annotator.values())) == pytest.approx(spending.questions)
 
 
-def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() -> None:
-    everything = learn_model(VOTES, GOLD, HOW)
-    assert spending_of(VOTES, exact_stop(VOTES, everything)) == learned().spending
-
-
 def test_of_graded_votes_every_question_is_asked() -> None:
     graded = graded_votes(VOTES, "mixed")
     strategy = exact_stop(graded, learn_model(graded, GOLD, Learning()))
@@ -97,12 +90,6 @@ def test_of_graded_votes_every_question_is_asked() -> None:
     np.testing.assert_array_equal(stopped.codes, graded.codes)
     np.testing.assert_array_equal(stopped.grades, graded.grades)
     assert spending_of(graded, strategy).questions == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_annotators_with_graded_votes_are_known(kind: Kind) -> None:
-    expected = {"hard": [], "graded": ["model-0", "model-1", "model-2"], "mixed": ["model-0", "model-2"]}
-    assert graded_annotators(graded_votes(VOTES, kind)) == expected[kind]
 
 
 @pytest.mark.parametrize(("gold_rows", "calibration"), [(8, "softmax"), (100, "none")])
@@ -134,23 +121,6 @@ def test_a_cascade_asks_the_expensive_annotator_least_and_gives_the_same_labels(
     asked = (simulate(NEW, one.strategy) for one in (cascade, plain))
     early, late = (plain.model.judged(votes).best.tolist() for votes in asked)
     assert early == late
-
-
-def test_an_unknown_name_with_a_price_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="nobody"):
-        learned({"nobody": 1.0})
-
-
-def test_the_order_of_annotators_and_relations_does_not_matter() -> None:
-    turned = replace(
-        VOTES,
-        codes=VOTES.codes[:, ::-1, ::-1],
-        annotators=VOTES.annotators[::-1],
-        relations=VOTES.relations[::-1],
-    )
-    before, after = learned(), learn_frugal(turned, CODES, HOW)
-    assert after.spending.by_annotator == pytest.approx(before.spending.by_annotator)
-    assert after.spending.by_relation == pytest.approx(before.spending.by_relation)
 
 
 def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:

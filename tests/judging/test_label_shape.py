@@ -27,14 +27,6 @@ def test_the_label_of_a_scale_is_the_median_and_of_others_the_mode() -> None:
     assert ONE.choose(chances, SORTED).tolist() == codes("high", "low", "high").tolist()
 
 
-def test_the_median_has_the_least_expected_error() -> None:
-    chances = np.random.default_rng(0).dirichlet(np.full(5, 0.5), 200)
-    shape, steps = LabelShape("scale", tuple("12345")), np.arange(5)
-    expected = np.abs(steps[:, np.newaxis] - steps) @ chances.T
-    found = shape.choose(chances, shape.labels)
-    assert expected[found, np.arange(200)] == pytest.approx(expected.min(axis=0))
-
-
 def test_a_neighbour_is_near_enough() -> None:
     best, gold = codes("low", "low", "middle"), codes("middle", "high", "high")
     assert SCALE.right(best, gold, SORTED, near=True).tolist() == [True, False, True]
@@ -95,11 +87,6 @@ def test_paths_of_a_tree_at_every_level() -> None:
     ]
     chances = np.array([[0.1, 0.2, 0.3, 0.3, 0.1]] * 3)
     assert TREE.confidence(chances, best, TREE.labels, near=False, level=1) == pytest.approx([0.3, 0.7, 0.7])
-
-
-def test_a_shape_is_read_back() -> None:
-    assert from_plain(LabelShape, to_plain(SCALE)) == SCALE
-    assert LabelShape.of("one", STEPS) is ONE
 
 
 def test_labels_must_fit_their_kind() -> None:

@@ -10,10 +10,9 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, fit_weights
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.fit_model import Learning
-from pcs_annotator.judging.fit_weights import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.certificate import Certificate, no_promise
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.sets import PredictionSets
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
@@ -84,33 +83,9 @@ def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool
     assert (again.calibrator is None) is not calibrated
 
 
-def test_too_little_gold_is_not_calibrated() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=MIN_ROWS_TO_CALIBRATE)
-    assert learn_model(votes, gold, Learning()).calibrator is not None
-    assert learn_model(votes, [*gold[:-1], None], Learning()).calibrator is None
-
-
 def test_raw_scores_are_not_called_calibrated() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
     assert learn_model(votes, gold, Learning(splits=Splits(calibration="none"))).calibrator is None
-
-
-def test_the_requested_calibration_is_the_one_in_the_model() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=60)
-    fitted = learn_model(votes, gold, Learning(splits=Splits(calibration="temperature"))).calibrator
-    assert fitted is not None
-    assert fitted.method == "temperature"
-
-
-def test_confidence_is_nearer_to_how_often_labels_are_right_than_the_score() -> None:
-    votes, gold = simulated_votes([0.7, 0.6, 0.5], items=1200)
-    truth = dict(zip(votes.ids, gold, strict=True))
-    seen, rest = votes.take(slice(300)), votes.take(slice(300, None))
-    outcomes = list(learn_model(seen, gold[:300], Learning()).judge(rest))
-    right = np.mean([outcome.label == truth[outcome.id] for outcome in outcomes])
-    said = np.mean([outcome.confidence for outcome in outcomes if outcome.confidence is not None])
-    raw = np.mean([max(outcome.scores.values()) for outcome in outcomes])
-    assert abs(said - right) < abs(raw - right) / 3
 
 
 PROMISE = Promise(max_error=0.1)
@@ -138,12 +113,6 @@ def test_labels_are_accepted_at_the_threshold_or_above_and_never_without_answers
         "accept",
         "review",
     ]
-
-
-def test_without_a_promise_everything_is_for_review() -> None:
-    refused = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=no_promise(PROMISE, 3, "too few"))
-    assert decisions(refused) == ["review"] * 3
-    assert refused.decided_by == "promise"
 
 
 def test_a_promise_without_a_confidence_accepts_nothing() -> None:

@@ -28,15 +28,6 @@ def test_cells_are_asked_by_weight_and_those_without_any_last() -> None:
     assert order_of(WEIGHTS) == [Cell(1, 0), Cell(0, 0), Cell(0, 1), Cell(1, 1)]
 
 
-def test_cells_of_equal_weight_are_asked_a_draw_at_a_time() -> None:
-    even = Weights.uniform(votes_of([[[0, 0]]]))
-    assert order_of(even, 2) == [Cell(0, 0, 0), Cell(0, 1, 0), Cell(0, 0, 1), Cell(0, 1, 1)]
-
-
-def test_expensive_annotators_come_after_cheap_ones_however_heavy() -> None:
-    assert order_of(WEIGHTS, prices={"b": 5.0}) == [Cell(0, 0), Cell(0, 1), Cell(1, 0), Cell(1, 1)]
-
-
 def test_a_price_for_an_unknown_annotator_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="'c'"):
         order_of(WEIGHTS, prices={"c": 1.0})
@@ -62,14 +53,6 @@ class AskTwo:
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
-
-
-def test_weights_that_read_log_odds_are_ordered_by_their_summary() -> None:
-    votes = votes_of([[[0, 1], [1, 1]]])
-    table = np.array([1.0, 0.1])[:, np.newaxis, np.newaxis, np.newaxis] * np.broadcast_to(np.eye(2), (2, 2, 2, 2))
-    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table, reads="log-odds")
-    weights = replace(Weights.normalised(votes, np.array([0.4, 0.6]), np.array([0.7, 0.3])), evidence=evidence)
-    assert order_of(weights) == [Cell(1, 0), Cell(0, 0), Cell(1, 1), Cell(0, 1)]
 
 
 def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:

@@ -116,12 +116,6 @@ def test_without_the_original_text_answers_are_counted() -> None:
     assert why(panel([[R, F, M, R]], rewrites)) == "only 2 of 4 answers say Real"
 
 
-def test_four_labels_that_tie_are_counted() -> None:
-    codes = np.zeros((1, 1, 1), dtype=np.int8)
-    votes = Votes(codes=codes, ids=["i"], annotators=["a"], relations=["original"], labels=["w", "x", "y", "z"])
-    assert reasons(votes, np.full((1, 4), 0.25), np.zeros(1, np.int8)) == ["4 labels are tied"]
-
-
 @pytest.mark.parametrize(
     ("names", "short"),
     [

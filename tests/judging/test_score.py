@@ -51,24 +51,11 @@ def test_missing_votes_renormalise_both_equations() -> None:
 
 
 @given(st.data())
-def test_rows_sum_to_one_whatever_is_missing(data: st.DataObject) -> None:
-    votes = data.draw(any_votes())
-    scores = score(votes, data.draw(weights_for(votes)))
-    assert (scores >= 0).all()
-    np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-9)
-
-
-@given(st.data())
 def test_a_vote_for_a_label_never_lowers_its_score(data: st.DataObject) -> None:
     votes = data.draw(any_votes(max_draws=1))
     weights = data.draw(weights_for(votes))
     filled = replace(votes, codes=np.where(votes.codes < 0, 0, votes.codes).astype(np.int8))
     assert (score(filled, weights)[:, 0] >= score(votes, weights)[:, 0] * (~votes.silent) - 1e-9).all()
-
-
-def test_item_without_votes_is_uniform() -> None:
-    votes = votes_of([[[SILENT, UNASKED], [UNASKED, SILENT]], [[0, 0], [0, 0]]], ("a", "b", "c"))
-    np.testing.assert_allclose(score(votes, Weights.uniform(votes))[0], 1 / 3, atol=1e-12)
 
 
 def test_silent_item_is_uniform_even_when_evidence_has_a_prior() -> None:
@@ -85,21 +72,6 @@ def test_silent_item_is_uniform_even_when_evidence_has_a_prior() -> None:
 def test_votes_that_carry_no_weight_leave_an_item_uniform(annotators: list[float], relations: list[float]) -> None:
     votes = votes_of([[[FAKE, SILENT], [SILENT, SILENT]]])
     assert score(votes, weights_of(votes, annotators, relations)).tolist() == [[0.5, 0.5]]
-
-
-def test_a_cell_counts_once_however_many_draws() -> None:
-    codes = np.array(
-        [[[[FAKE, FAKE, FAKE]], [[REAL, UNASKED, UNASKED]]], [[[FAKE, REAL, FAKE]], [[REAL, REAL, SILENT]]]]
-    )
-    votes = votes_of(codes)
-    np.testing.assert_allclose(score(votes, Weights.uniform(votes)), [[0.5, 0.5], [1 / 3, 2 / 3]], atol=1e-12)
-
-
-def test_repeating_every_draw_changes_nothing() -> None:
-    votes = silenced(simulated_votes([0.7, 0.6], items=30)[0], 0.3)
-    repeated = replace(votes, codes=np.repeat(votes.codes, 3, axis=3))
-    weights = weights_of(votes, [0.7, 0.3], [0.4, 0.3, 0.2, 0.1])
-    np.testing.assert_allclose(score(repeated, weights), score(votes, weights), atol=1e-12)
 
 
 def test_weights_are_found_by_name() -> None:

@@ -20,97 +20,54 @@ SHARE = "share_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """How the stub answers. The shares are fractions of requests, with a sum of at most 1.
+    """How the stub answers. The shares are fractions of requests, with a sum of at most 1."""
 
-    Attributes:
-        seed: Another seed gives other faults and other answers.
-        latency_s: Seconds before an answer; refusals (4xx) are sent at once.
-        jitter_s: Up to this many more seconds, by hash.
-        rate: Calls per second that the token bucket allows; 429 beyond it. None: no bucket.
-        burst: Capacity of the bucket in calls.
-        retry_after: Whether a 429 has a `Retry-After`: none, in whole seconds (rounded up), or exact.
-        limit_headers: Whether `x-ratelimit-*` (`anthropic-ratelimit-*`) headers report the bucket.
-        share_429: Refused at random, in addition to the bucket.
-        share_500: Internal error.
-        share_503: Overloaded.
-        share_drop_before: Connection closed instead of an answer.
-        share_drop_middle: Connection closed halfway through the answer.
-        share_half_closed: Half of the answer, then the end of what is sent; the connection is not closed.
-        share_reset: Connection reset (RST) instead of an answer.
-        share_hang: No answer, ever.
-        share_truncated: 200 with half of the JSON.
-        share_html: 200 with an HTML page.
-        share_echo: The text of the question in label tags.
-        share_chatter: A friendly sentence without a label.
-        share_two_labels: Two labels without tags.
-        share_refusal: An apology.
-        share_empty: An empty answer.
-        share_cut: Cut off inside the label; finish reason `length`.
-        share_filtered: 200 with an empty answer; finish reason `content_filter`.
-        faults_only_first: Whether retries of a question have no faults.
-        max_chars: Maximum number of characters in all messages; longer questions get a context-length error.
-        filter_word: Questions that contain it get a content-filter error.
-        key: The only accepted API key. None: no key is required.
-        models: The models that exist. Empty: all do.
-        labels: The labels to answer with. Empty: those in the question.
-        answer: The form of an answer; `auto` is the requested structured form, else `<label>X</label>`.
-        record_times: Whether to record the time of every arrival, answer and 429.
-        logprobs: What becomes of a request for log-probabilities; `after sampling` gives 0 and -9999.
-        max_logprobs: The most alternatives that may be requested.
-        batch_s: Seconds until a batch ends.
-        batch_end: How a batch ends.
-        batch_done: Share of the requests that were answered when a batch expires or is cancelled.
-        batch_faults: How many batches end like that; later ones are completed.
-        batch_lines: The most requests in a batch.
-        batch_tokens: The most tokens that may wait in batches under way. None: no limit.
-        batch_ids: Whether results also have IDs that nobody asked for, or the same one twice.
-        batch_drop: Whether the connection breaks the first time a file of results is fetched.
-        batch_lost: Whether the connection breaks when the first batch is started, after it was started.
-    """
-
-    seed: int = 0
-    latency_s: float = 0.0
-    jitter_s: float = 0.0
-    rate: float | None = None
-    burst: int = 10
+    seed: int = 0  # another seed gives other faults and other answers
+    latency_s: float = 0.0  # seconds before an answer; refusals (4xx) are sent at once
+    jitter_s: float = 0.0  # up to this many more seconds, by hash
+    rate: float | None = None  # calls per second that the token bucket allows; 429 beyond it. None: no bucket
+    burst: int = 10  # capacity of the bucket in calls
+    # whether a 429 has a `Retry-After`: none, in whole seconds (rounded up), or exact
     retry_after: RetryAfter = "whole"
-    limit_headers: bool = False
-    share_429: float = 0.0
-    share_500: float = 0.0
-    share_503: float = 0.0
-    share_drop_before: float = 0.0
-    share_drop_middle: float = 0.0
-    share_half_closed: float = 0.0
-    share_reset: float = 0.0
-    share_hang: float = 0.0
-    share_truncated: float = 0.0
-    share_html: float = 0.0
-    share_echo: float = 0.0
-    share_chatter: float = 0.0
-    share_two_labels: float = 0.0
-    share_refusal: float = 0.0
-    share_empty: float = 0.0
-    share_cut: float = 0.0
-    share_filtered: float = 0.0
-    faults_only_first: bool = False
+    limit_headers: bool = False  # whether `x-ratelimit-*` (`anthropic-ratelimit-*`) headers report the bucket
+    share_429: float = 0.0  # refused at random, in addition to the bucket
+    share_500: float = 0.0  # internal error
+    share_503: float = 0.0  # overloaded
+    share_drop_before: float = 0.0  # connection closed instead of an answer
+    share_drop_middle: float = 0.0  # connection closed halfway through the answer
+    share_half_closed: float = 0.0  # half of the answer, then the end of what is sent; the connection is not closed
+    share_reset: float = 0.0  # connection reset (RST) instead of an answer
+    share_hang: float = 0.0  # no answer, ever
+    share_truncated: float = 0.0  # 200 with half of the JSON
+    share_html: float = 0.0  # 200 with an HTML page
+    share_echo: float = 0.0  # the text of the question in label tags
+    share_chatter: float = 0.0  # a friendly sentence without a label
+    share_two_labels: float = 0.0  # two labels without tags
+    share_refusal: float = 0.0  # an apology
+    share_empty: float = 0.0  # an empty answer
+    share_cut: float = 0.0  # cut off inside the label; finish reason `length`
+    share_filtered: float = 0.0  # 200 with an empty answer; finish reason `content_filter`
+    faults_only_first: bool = False  # whether retries of a question have no faults
+    # maximum number of characters in all messages; longer questions get a context-length error
     max_chars: int | None = None
-    filter_word: str | None = None
-    key: str | None = None
-    models: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    filter_word: str | None = None  # questions that contain it get a content-filter error
+    key: str | None = None  # the only accepted API key. None: no key is required
+    models: tuple[str, ...] = ()  # the models that exist. Empty: all do
+    labels: tuple[str, ...] = ()  # the labels to answer with. Empty: those in the question
+    # the form of an answer; `auto` is the requested structured form, else `<label>X</label>`
     answer: AnswerForm = "auto"
-    record_times: bool = False
-    logprobs: Logprobs = "given"
-    max_logprobs: int = 20
-    batch_s: float = 0.0
-    batch_end: BatchEnd = "completed"
-    batch_done: float = 0.5
-    batch_faults: int = 1_000_000
-    batch_lines: int = 50_000
-    batch_tokens: int | None = None
-    batch_ids: BatchIds = "right"
-    batch_drop: bool = False
-    batch_lost: bool = False
+    record_times: bool = False  # whether to record the time of every arrival, answer and 429
+    logprobs: Logprobs = "given"  # what becomes of a request for log-probabilities; `after sampling` gives 0 and -9999
+    max_logprobs: int = 20  # the most alternatives that may be requested
+    batch_s: float = 0.0  # seconds until a batch ends
+    batch_end: BatchEnd = "completed"  # how a batch ends
+    batch_done: float = 0.5  # share of the requests that were answered when a batch expires or is cancelled
+    batch_faults: int = 1_000_000  # how many batches end like that; later ones are completed
+    batch_lines: int = 50_000  # the most requests in a batch
+    batch_tokens: int | None = None  # the most tokens that may wait in batches under way. None: no limit
+    batch_ids: BatchIds = "right"  # whether results also have IDs that nobody asked for, or the same one twice
+    batch_drop: bool = False  # whether the connection breaks the first time a file of results is fetched
+    batch_lost: bool = False  # whether the connection breaks when the first batch is started, after it was started
 
     def __post_init__(self) -> None:
         shares = self.shares()

@@ -66,8 +66,7 @@ def test_process_ends_when_its_parent_is_killed() -> None:
 
 
 def test_command_line_prints_the_url_and_stops_after_its_time() -> None:
-    command = [sys.executable, "-m", "tests.stub", "--port", "0", "--latency", "0.2", "--rate", "100"]
-    command += ["--share-429", "0.1", "--models", "a", "b", "--no-limit-headers", "--max-seconds", "0.1"]
+    command = [sys.executable, "-m", "tests.stub", "--behaviour", '{"rate": 100}', "--max-seconds", "0.1"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.startswith("http://127.0.0.1:")
     assert result.stderr == ""

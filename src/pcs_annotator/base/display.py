@@ -56,9 +56,9 @@ def brief(value: Any, but: object = None) -> str:
     >>> brief(Page(Path("report.html")))
     "Page(path=PosixPath('report.html'))"
     """
-    names = getattr(value, "_fields", None) or [one.name for one in fields(value) if one.repr]
-    own = [(name, getattr(value, name)) for name in names]
-    kept = [f"{name}={_field(one)}" for name, one in own if but is None or one != getattr(but, name)]
+    names = getattr(value, "_fields", None) or [entry.name for entry in fields(value) if entry.repr]
+    values = [(name, getattr(value, name)) for name in names]
+    kept = [f"{name}={_field(entry)}" for name, entry in values if but is None or entry != getattr(but, name)]
     return f"{type(value).__name__}({', '.join(kept)})"
 
 
@@ -104,8 +104,8 @@ class Page:
 def in_notebook() -> bool:
     """Return whether this code runs in a notebook, which can show a bar."""
     shell = sys.modules.get("IPython")
-    found = None if shell is None else shell.get_ipython()
-    return getattr(found, "kernel", None) is not None
+    shell_now = None if shell is None else shell.get_ipython()
+    return getattr(shell_now, "kernel", None) is not None
 
 
 Columns = Mapping[str, Sequence[object]]
@@ -161,7 +161,7 @@ def _drawn(name: str, values: Sequence[object]) -> list[str]:
     shown = [name, *(_clipped(_cell_text(value), WIDEST_CELL) for value in values[:MOST_ROWS])]
     width = max(map(len, shown))
     numeric = any(isinstance(value, int | float) for value in values[:MOST_ROWS])
-    return [one.rjust(width) if numeric else one.ljust(width) for one in shown]
+    return [cell.rjust(width) if numeric else cell.ljust(width) for cell in shown]
 
 
 def _cell_text(value: object) -> str:

@@ -87,8 +87,8 @@ class Setting(NamedTuple):
         """Return what is wrong with a value; None if it is fine."""
         if value is None and self.optional:
             return None
-        if found := _type_problem(self.kind, value):
-            return found
+        if problem := _type_problem(self.kind, value):
+            return problem
         bounds = {
             "at least": (self.least, operator.ge),
             "more than": (self.above, operator.gt),
@@ -102,18 +102,18 @@ class Setting(NamedTuple):
 @cache
 def settings_in(section: type) -> tuple[Setting, ...]:
     """Return the fields of a dataclass, in order, without those that have tables of their own in `pcs.toml`."""
-    hints, found = get_type_hints(section), []
+    hints, settings = get_type_hints(section), []
     meanings = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", getdoc(section) or "", re.MULTILINE))
-    for one in fields(section):
-        if "tables" in one.metadata:
+    for entry in fields(section):
+        if "tables" in entry.metadata:
             continue
-        hint = hints[one.name]
+        hint = hints[entry.name]
         optional = get_origin(hint) in (Union, UnionType)
         kind = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        meaning = " ".join(meanings.get(one.name, "").split())
-        found.append(Setting(one.name, kind, optional, default, meaning, **one.metadata))
-    return tuple(found)
+        default = entry.default if entry.default_factory is MISSING else entry.default_factory()
+        meaning = " ".join(meanings.get(entry.name, "").split())
+        settings.append(Setting(entry.name, kind, optional, default, meaning, **entry.metadata))
+    return tuple(settings)
 
 
 class SettingsSection:
@@ -124,11 +124,11 @@ class SettingsSection:
     def __post_init__(self) -> None:
         """Check every value."""
         section: type = type(self)
-        for one in settings_in(section):
-            value = getattr(self, one.key)
-            if problem := one.problem(value):
-                raise ConfigError(f"{'.'.join((one.key, *problem.keys))} {problem.what}")
-            object.__setattr__(self, one.key, _as_kind(one.kind, value))
+        for entry in settings_in(section):
+            value = getattr(self, entry.key)
+            if problem := entry.problem(value):
+                raise ConfigError(f"{'.'.join((entry.key, *problem.keys))} {problem.what}")
+            object.__setattr__(self, entry.key, _as_kind(entry.kind, value))
 
 
 def _as_kind(kind: Any, value: Any) -> Any:
@@ -143,8 +143,10 @@ def _as_kind(kind: Any, value: Any) -> Any:
 def _type_problem(kind: Any, value: Any) -> Problem | None:
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is Mapping and isinstance(value, Mapping):
-        found = ((key, _type_problem(inner[1], entry)) for key, entry in value.items())
-        return next((Problem(one.what, (key, *one.keys)) for key, one in found if one is not None), None)
+        problems = ((key, _type_problem(inner[1], entry)) for key, entry in value.items())
+        return next(
+            (Problem(problem.what, (key, *problem.keys)) for key, problem in problems if problem is not None), None
+        )
     fits, wanted = _FITS[origin](value, inner)
     return None if fits else Problem(f"is {value!r}, must be {wanted}")
 
@@ -155,15 +157,15 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> tuple[bool, str]:
-    given = isinstance(value, list | tuple)
+    listed = isinstance(value, list | tuple)
     if get_origin(inner[0]) is Mapping:
-        fits = given and all(
-            isinstance(one, Mapping) and all(isinstance(cell, str) for cell in one.values()) for one in value
+        fits = listed and all(
+            isinstance(entry, Mapping) and all(isinstance(cell, str) for cell in entry.values()) for entry in value
         )
         return fits, "a list of tables with texts in quotes"
     if inner[-1] is Ellipsis:
-        return given and all(isinstance(one, str) for one in value), "a list of names"
-    return given and len(value) == len(inner) and all(map(_is_number, value)), f"a list of {len(inner)} numbers"
+        return listed and all(isinstance(entry, str) for entry in value), "a list of names"
+    return listed and len(value) == len(inner) and all(map(_is_number, value)), f"a list of {len(inner)} numbers"
 
 
 _FITS: Mapping[Any, Callable[[Any, tuple[Any, ...]], tuple[bool, str]]] = {

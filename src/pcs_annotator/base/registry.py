@@ -48,9 +48,9 @@ class Registry(Generic[T]):
         def decorate(factory: F) -> F:
             if not str(factory.__module__).startswith(_PACKAGE):  # another's name must not take that of a built-in
                 self._load_built_in()
-            known = self._factories.get(name)
-            if known is not None and known is not factory:
-                raise ValueError(f"{self.kind} {name!r} is already registered as {known!r}; choose another name")
+            registered = self._factories.get(name)
+            if registered is not None and registered is not factory:
+                raise ValueError(f"{self.kind} {name!r} is already registered as {registered!r}; choose another name")
             self._factories[name] = factory  # type: ignore[assignment]  # a class is a factory of its instances
             return factory
 
@@ -81,7 +81,7 @@ class Registry(Generic[T]):
 
     def unknown(self, name: str) -> str:
         """Return that nothing is called like this, and what is."""
-        bare = (known.partition(":")[2] for known in self._factories)
+        bare = (full.partition(":")[2] for full in self._factories)
         close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"

@@ -29,10 +29,10 @@ def stoppable() -> Iterator[threading.Event]:
 @contextmanager
 def handling_stops(handler: Callable[..., Any], replaces: Callable[[object], bool]) -> Iterator[None]:
     """Let a handler take SIGINT, SIGTERM and SIGHUP within the block, if it `replaces` the one that was there."""
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
-        known = []  # only the main thread may set handlers
-    before = {number: was for number in known if replaces(was := signal.getsignal(number))}
+        signals = []  # only the main thread may set handlers
+    before = {number: was for number in signals if replaces(was := signal.getsignal(number))}
     for number in before:
         signal.signal(number, handler)
     try:

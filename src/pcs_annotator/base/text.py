@@ -7,13 +7,13 @@ from itertools import islice
 MOST_LISTED = 10
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def counted(number: int, singular: str, many: str | None = None) -> str:
     """Return a number with its noun.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(2, "retry", "retries")
     ('1 row', '1,200 rows', '2 retries')
     """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+    return f"{number:,} {singular if number == 1 else many or f'{singular}s'}"
 
 
 def series(names: Sequence[str], joint: str = "and") -> str:

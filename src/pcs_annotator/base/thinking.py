@@ -26,21 +26,21 @@ def thinking_spans(reply: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     start, opened = 0, ""
-    for found in _TAG.finditer(reply):
-        mark = found["a"] or found["b"] or found["c"] or found["d"]
-        closing, name = mark in ("/", "end"), (found["name"] or "think").lower()
+    for match in _TAG.finditer(reply):
+        mark = match["a"] or match["b"] or match["c"] or match["d"]
+        closing, name = mark in ("/", "end"), (match["name"] or "think").lower()
         if not closing and not opened:
-            start, opened = found.start(), name
+            start, opened = match.start(), name
         elif closing and opened in ("", name):
             if not opened:
                 # The server's template opened it, so everything before was thinking as well.
                 spans, start = [], 0
-            spans.append((start, found.end()))
+            spans.append((start, match.end()))
             opened = ""
     if opened:
         spans.append((start, len(reply)))
     if "<|channel|>" in reply or reply.startswith("analysis"):
-        spans = sorted([*spans, *(found.span() for found in _CHANNEL.finditer(reply))])
+        spans = sorted([*spans, *(match.span() for match in _CHANNEL.finditer(reply))])
     return _merged(spans)
 
 

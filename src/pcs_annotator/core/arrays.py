@@ -33,30 +33,30 @@ def _writable(array: object) -> bool:
     return False
 
 
-def is_column(given: object) -> bool:
+def is_column(data: object) -> bool:
     """Return whether an object is one value per row: a list, an array, a Series, a column or an iterator."""
-    shape = getattr(given, "shape", None)
+    shape = getattr(data, "shape", None)
     if shape is not None:
         return len(shape) == 1
-    if hasattr(given, "to_pylist"):  # a column of pyarrow; its tables have a shape
+    if hasattr(data, "to_pylist"):  # a column of pyarrow; its tables have a shape
         return True
-    whole = isinstance(given, str | bytes | Mapping) or hasattr(given, "__arrow_c_stream__")
-    return hasattr(given, "__iter__") and not whole
+    whole = isinstance(data, str | bytes | Mapping) or hasattr(data, "__arrow_c_stream__")
+    return hasattr(data, "__iter__") and not whole
 
 
-def values_of(given: Any, name: str) -> list[Any]:
+def values_of(data: Any, name: str) -> list[Any]:
     """Return one value per row: those of a column (see `is_column`), or of a table with a single column, or raise."""
-    shape = getattr(given, "shape", ())
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
-        given = given[:, 0]
-    if not is_column(given):
-        kind = type(given).__name__
-        if len(shape) != 2 or isinstance(given, np.ndarray):
+    shape = getattr(data, "shape", ())
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1:
+        data = data[:, 0]
+    if not is_column(data):
+        kind = type(data).__name__
+        if len(shape) != 2 or isinstance(data, np.ndarray):
             what = f"has the shape {tuple(shape)}" if shape else f"is a single {kind}"
             raise InputError(f"{name} {what}: give a list or a column, or a table with a single column")
-        names = list(given.column_names if hasattr(given, "column_names") else given.columns)
+        names = list(data.column_names if hasattr(data, "column_names") else data.columns)
         if len(names) != 1:
             listed = ", ".join(map(str, names))
             raise InputError(f"{name} is a {kind} with the columns {listed}: give one of them")
-        given = given[names[0]]
-    return given.to_pylist() if hasattr(given, "to_pylist") else list(given)
+        data = data[names[0]]
+    return data.to_pylist() if hasattr(data, "to_pylist") else list(data)

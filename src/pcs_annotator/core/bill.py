@@ -43,8 +43,8 @@ class Plan:
             bill.scaled(lambda number: -(-number * rows // self.rows), lambda usd: usd * rows / self.rows)
             for bill in self.models
         ]
-        known = {of: number * rows // self.rows for of, number in self.known.items()}
-        return replace(self, rows=rows, models=tuple(models), known=known)
+        answered = {of: number * rows // self.rows for of, number in self.known.items()}
+        return replace(self, rows=rows, models=tuple(models), known=answered)
 
     @property
     def calls(self) -> int:

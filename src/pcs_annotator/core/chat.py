@@ -67,8 +67,8 @@ class Usage:
 
     def __post_init__(self) -> None:
         for name in ("input_tokens", "output_tokens"):
-            given: object = getattr(self, name)
-            if type(given) is not int or not 0 <= given <= MOST_TOKENS:
+            tokens: object = getattr(self, name)
+            if type(tokens) is not int or not 0 <= tokens <= MOST_TOKENS:
                 object.__setattr__(self, name, None)
 
 

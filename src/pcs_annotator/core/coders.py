@@ -25,20 +25,20 @@ class Coders:
 
     @classmethod
     def of(
-        cls, given: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
+        cls, columns: Mapping[str, Sequence[str | None]], labels: Sequence[str], ids: Sequence[str], table: str
     ) -> "Coders | None":
         """Return what people said as codes, given name → the label of every row or None; None if nobody is named.
 
         `ids` and `table` are what messages call rows and table. A label that is not in the label set is a `LabelError`.
         """
-        if not given:
+        if not columns:
             return None
-        codes = np.full((len(given), len(ids)), UNLABELLED, dtype=CODE)
-        for line, (name, column) in enumerate(given.items()):
+        codes = np.full((len(columns), len(ids)), UNLABELLED, dtype=CODE)
+        for line, (name, column) in enumerate(columns.items()):
             for row, label in enumerate(column):
                 if label:
                     codes[line, row] = label_code(label, labels, f"{table}, id {ids[row]!r}, coder {name}")
-        return cls(names=tuple(given), codes=codes)
+        return cls(names=tuple(columns), codes=codes)
 
     @property
     def majority(self) -> Codes:
@@ -48,14 +48,14 @@ class Coders:
 
 def most_common(codes: Integers | Codes) -> Integers:
     """Return the most common code of every column, ignoring negative ones; `UNLABELLED` for a tie, and without any."""
-    found = np.full(codes.shape[1], UNLABELLED, dtype=np.intp)
+    labels = np.full(codes.shape[1], UNLABELLED, dtype=np.intp)
     best = np.zeros(codes.shape[1], dtype=np.intp)
     for code in np.unique(codes[codes >= 0]):
         times = (codes == code).sum(axis=0)
-        found[times == best] = UNLABELLED
-        found[times > best] = code
+        labels[times == best] = UNLABELLED
+        labels[times > best] = code
         best = np.maximum(best, times)
-    return found
+    return labels
 
 
 def coder_columns(names: Iterable[str]) -> tuple[str, ...]:
@@ -86,6 +86,8 @@ def majority_labels(columns: Sequence[Sequence[str | None]]) -> list[str | None]
             if label:
                 spelled.setdefault(label.casefold(), label)
     codes = {folded: code for code, folded in enumerate(spelled)}
-    found = most_common(np.array([[codes[one.casefold()] if one else UNLABELLED for one in row] for row in columns]))
+    majority = most_common(
+        np.array([[codes[cell.casefold()] if cell else UNLABELLED for cell in row] for row in columns])
+    )
     names = list(spelled.values())
-    return [names[code] if code >= 0 else None for code in found.tolist()]
+    return [names[code] if code >= 0 else None for code in majority.tolist()]

@@ -68,19 +68,19 @@ def once_per_text(
     judged = (gold != UNLABELLED) & at_random
     if undecided is not None:
         judged = judged | undecided
-    copies, drawn = (np.bincount(same, one).astype(np.intp)[same] for one in (np.ones(len(ids)), judged))
+    copies, drawn = (np.bincount(same, counted).astype(np.intp)[same] for counted in (np.ones(len(ids)), judged))
     return Once(distinct, int(repeated.sum()), np.flatnonzero(contradictory), copies, drawn)
 
 
 def _agreed(same: Integers, gold: Codes) -> Codes:
     """Return for every gold row the label that most copies of its text have; `UNLABELLED` if there is none."""
-    said: dict[int, Counter[int]] = {}
+    counts_of: dict[int, Counter[int]] = {}
     labelled = np.flatnonzero(gold != UNLABELLED)
     for row in labelled.tolist():
-        said.setdefault(int(same[row]), Counter())[int(gold[row])] += 1
+        counts_of.setdefault(int(same[row]), Counter())[int(gold[row])] += 1
     agreed = np.full(len(gold), UNLABELLED, dtype=CODE)
     for row in labelled.tolist():
-        (label, most), *others = said[int(same[row])].most_common(2)
+        (label, most), *others = counts_of[int(same[row])].most_common(2)
         if not others or others[0][1] < most:
             agreed[row] = label
     return agreed

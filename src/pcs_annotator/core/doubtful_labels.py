@@ -13,7 +13,7 @@ _BETWEEN_LABELS, _MAYBE_BETWEEN_LABELS = re.compile(r"[;|]"), re.compile(r"[,/+&
 _LIST = re.compile(r"\[.*[,'\"].*\]", re.DOTALL)
 
 
-def doubt_about(value: str, known: Collection[str] = ()) -> str:
+def doubt_about(value: str, labels: Collection[str] = ()) -> str:
     """Return why a value is probably not a label, and what to do; empty if it may be one.
 
     `known` are values that are labels: a comma or slash between two of them joins labels, but is otherwise part of one.
@@ -21,7 +21,7 @@ def doubt_about(value: str, known: Collection[str] = ()) -> str:
     if value.casefold() in MISSING:
         return "may mean that there is no label: empty such cells"
     parts, maybe = ([part.strip() for part in by.split(value)] for by in (_BETWEEN_LABELS, _MAYBE_BETWEEN_LABELS))
-    names = {name.casefold() for name in known}
+    names = {name.casefold() for name in labels}
     joined = len(list(filter(None, parts))) > 1 or (len(maybe) > 1 and all(part.casefold() in names for part in maybe))
     if joined or _LIST.fullmatch(value):
         return "looks like several labels in one cell, and a text gets one: keep one of them"
@@ -48,5 +48,5 @@ def _measurement(counts: Mapping[str, int]) -> str | None:
     """Return a number that is not a code: a fraction, or a large one among whole numbers that hardly repeat."""
     numbers = {value: float(value.replace(",", ".")) for value in counts if _NUMBER.fullmatch(value)}
     repeated = sum(counts[value] for value in numbers) >= 2 * len(numbers)
-    codes = [one for one in numbers.values() if one.is_integer() and (repeated or 0 <= one <= LARGEST_CODE)]
+    codes = [value_ for value_ in numbers.values() if value_.is_integer() and (repeated or 0 <= value_ <= LARGEST_CODE)]
     return next((value for value, number in numbers.items() if number not in codes), None)

@@ -92,8 +92,8 @@ def guesses_of(kind: str) -> int:
     >>> guesses_of("1s-top-4"), guesses_of("ling-1s")
     (4, 1)
     """
-    found = _TOP_K.fullmatch(kind)
-    return int(found[2]) if found else 1
+    match = _TOP_K.fullmatch(kind)
+    return int(match[2]) if match else 1
 
 
 def calls_of(kind: str) -> int:
@@ -117,7 +117,7 @@ def _is_own(kind: str) -> bool:
 
 def _checked(kind: str) -> str:
     if not _is_kind(kind):
-        own = "".join(f", {name}" for name in elicitations.names() if name not in _BUILT_IN)
-        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}{own}"
-        raise UnknownNameError(f"no elicitation is called {kind!r}; known: {known}")
+        others = "".join(f", {name}" for name in elicitations.names() if name not in _BUILT_IN)
+        listed = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}{others}"
+        raise UnknownNameError(f"no elicitation is called {kind!r}; known: {listed}")
     return kind

@@ -81,27 +81,27 @@ class Reviewed:
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> "Reviewed":
         """Return what the verdicts on one row say, in the order in which they were given."""
-        latest = {one.reviewer: one for one in verdicts}
-        given = [one for one in latest.values() if one.label is not None]
-        settling = [one for one in given if one.queue == "conflicts"]
-        in_conflict = not settling and len({one.label for one in given}) > 1
-        candidates = [] if in_conflict else settling or given
-        return cls(latest, max(candidates, key=lambda one: one.number, default=None), in_conflict)
+        latest = {verdict.reviewer: verdict for verdict in verdicts}
+        labelled = [verdict for verdict in latest.values() if verdict.label is not None]
+        settling = [verdict for verdict in labelled if verdict.queue == "conflicts"]
+        in_conflict = not settling and len({verdict.label for verdict in labelled}) > 1
+        candidates = [] if in_conflict else settling or labelled
+        return cls(latest, max(candidates, key=lambda verdict: verdict.number, default=None), in_conflict)
 
 
-def reviewer_name(given: str) -> str:
+def reviewer_name(name: str) -> str:
     r"""Return a person's name without what nobody can see: control characters, changes of direction, extra spaces.
 
     >>> reviewer_name(" Ana\x1b  Lee\u202e ")
     'Ana Lee'
     """
-    return " ".join("".join(one if one.isprintable() else " " for one in given).split())
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())
 
 
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
     names = list(ids)
-    return [names[place] for place in fixed_places(names).tolist()]
+    return [names[position] for position in fixed_places(names).tolist()]
 
 
 def fixed_places(ids: Iterable[str]) -> Integers:

@@ -41,11 +41,11 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
         return
     first = " and ".join(dict.fromkeys(map(repr, wrong[0].values())))
     pairs = (" and ".join(map(str, islice(rows, MOST_LISTED))) for rows in wrong)
-    found = f"{table}, rows {next(pairs)} have the same text but the gold labels {first}"
+    fault = f"{table}, rows {next(pairs)} have the same text but the gold labels {first}"
     if len(wrong) > 1:
-        found += f", and so have rows {listed(pairs, len(wrong) - 1)} ({sum(map(len, wrong))} rows in all)"
+        fault += f", and so have rows {listed(pairs, len(wrong) - 1)} ({sum(map(len, wrong))} rows in all)"
     raise GoldError(
-        f"{found}: correct them or leave them empty; with --gold-wins the label that most of them have counts, or none "
+        f"{fault}: correct them or leave them empty; with --gold-wins the label that most of them have counts, or none "
         "if there is no such label"
     )
 
@@ -68,11 +68,11 @@ def as_known(names: Iterable[str]) -> Callable[[str], str]:
     for name in exact:
         keys.setdefault(cell_key(name), set()).add(name)
 
-    def known(cell: str) -> str:
+    def as_listed(cell: str) -> str:
         alike = keys.get(cell_key(cell), ())
         return cell if cell in exact or len(alike) != 1 else next(iter(alike))
 
-    return known
+    return as_listed
 
 
 _WHOLE = re.compile(r"(-?)0*(\d+?)(?:[.,]0{1,2})?")  # a whole number; three digits after a point may be thousands

@@ -54,6 +54,6 @@ def _same_texts(texts: tuple[str, ...]) -> Integers:
 
 def with_copies(same: Integers, rows: Mask) -> Mask:
     """Return these rows and all copies of their texts."""
-    found = np.zeros(int(same.max(initial=-1)) + 1, dtype=np.bool_)
-    found[same[rows]] = True
-    return found[same]
+    included = np.zeros(int(same.max(initial=-1)) + 1, dtype=np.bool_)
+    included[same[rows]] = True
+    return included[same]

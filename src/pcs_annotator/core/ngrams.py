@@ -116,15 +116,15 @@ class NearestExamples:
 
     def __init__(self, examples: Sequence[Example]) -> None:
         self._examples = examples
-        self._keys = np.array([text_key(one.text) for one in examples])
-        counts = count_ngrams([one.text[:CHARACTERS_READ] for one in examples])
+        self._keys = np.array([text_key(example.text) for example in examples])
+        counts = count_ngrams([example.text[:CHARACTERS_READ] for example in examples])
         self._rarity = rarity_of(counts)
         self._columns = weigh(counts, self._rarity).T.tocsr()
         self._ranked = lru_cache(REMEMBERED)(self._rank)
 
     def of(self, text: str, count: int, skipped: int = 0) -> tuple[Example, ...]:
         """Return the most similar examples first, after those that are skipped."""
-        return tuple(self._examples[place] for place in self._ranked(text, skipped + count)[skipped:])
+        return tuple(self._examples[position] for position in self._ranked(text, skipped + count)[skipped:])
 
     def _rank(self, text: str, count: int) -> tuple[int, ...]:
         vector = weigh(count_ngrams([text[:CHARACTERS_READ]]), self._rarity)
@@ -147,21 +147,21 @@ class CandidateLabels:
     it, added up. The text itself and its copies do not count, so gold rows are treated as new ones are.
     """
 
-    def __init__(self, labels: Sequence[str], meanings: Mapping[str, str], known: Sequence[Example]) -> None:
+    def __init__(self, labels: Sequence[str], meanings: Mapping[str, str], examples: Sequence[Example]) -> None:
         self._labels = labels
         places = label_lookup(labels)
-        self._label_of = np.array([places[one.label.casefold()] for one in known], dtype=np.intp)
-        self._keys = np.array([text_key(one.text) for one in known], dtype=object)
+        self._label_of = np.array([places[example.label.casefold()] for example in examples], dtype=np.intp)
+        self._keys = np.array([text_key(example.text) for example in examples], dtype=object)
         words = [f"{_NOT_IN_WORDS.sub(' ', label)} {meanings.get(label, '')}" for label in labels]
-        counts = count_ngrams([text[:CHARACTERS_READ] for text in (*words, *(one.text for one in known))])
+        counts = count_ngrams([text[:CHARACTERS_READ] for text in (*words, *(example.text for example in examples))])
         self._rarity = rarity_of(counts)
         self._columns = weigh(counts, self._rarity).T.tocsr()
         self.of = lru_cache(REMEMBERED)(self._of)
 
     def _of(self, text: str, count: int) -> tuple[str, ...]:
         """Return so many labels, in the order of all labels."""
-        found = np.sort(np.argsort(-self._likeness(text, count).round(DIGITS), kind="stable")[:count])
-        return tuple(self._labels[place] for place in found.tolist())
+        nearest = np.sort(np.argsort(-self._likeness(text, count).round(DIGITS), kind="stable")[:count])
+        return tuple(self._labels[label] for label in nearest.tolist())
 
     def _likeness(self, text: str, count: int) -> Floats:
         vector = weigh(count_ngrams([text[:CHARACTERS_READ]]), self._rarity)
@@ -176,9 +176,9 @@ class CandidateLabels:
 
 @lru_cache(maxsize=8)
 def _candidates_among(
-    labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], known: tuple[Example, ...]
+    labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], examples: tuple[Example, ...]
 ) -> CandidateLabels:
-    return CandidateLabels(labels, dict(meanings), known)
+    return CandidateLabels(labels, dict(meanings), examples)
 
 
 def candidates_of(task: Task) -> CandidateLabels | None:

@@ -30,17 +30,17 @@ def steps_of(labels: Sequence[str]) -> tuple[str, ...]:
     """
     if len(labels) > 1 and all(map(_is_number, labels)):
         return tuple(labels)
-    found = _RANGE.fullmatch(labels[0]) if len(labels) == 1 else None
-    if found is None:
+    match = _RANGE.fullmatch(labels[0]) if len(labels) == 1 else None
+    if match is None:
         raise LabelError(
             f"a number needs its range as label, as in 0..120, or 0..1:0.05 with steps; got {list(labels)}"
         )
-    low, high, step = (float(part or 1) for part in found.groups())
+    low, high, step = (float(part or 1) for part in match.groups())
     count = round((high - low) / step) if step > 0 else 0
     if not 1 <= count < MOST_STEPS or abs(low + count * step - high) > step / 1000:
         remedy = f"give a step that divides it into at most {MOST_STEPS:,}, as in 0..100000:500"
         raise LabelError(f"the range {labels[0]} has no whole number of steps, or too many: {remedy}")
-    return tuple(f"{round(low + place * step, 9):.12g}" for place in range(count + 1))
+    return tuple(f"{round(low + step_number * step, 9):.12g}" for step_number in range(count + 1))
 
 
 def _is_number(label: str) -> bool:
@@ -64,10 +64,10 @@ def number_in(text: str) -> float | None:
     >>> number_in("about 1,250.50 euros"), number_in("€ 2.5 million"), number_in("10-20"), number_in("1.200,5 m")
     (1250.5, 2500000.0, None, 1200.5)
     """
-    found = {one.groups() for one in _NUMBER.finditer(text)}
-    if len(found) != 1 or _TWO_ENDS.search(text):
+    numbers = {match.groups() for match in _NUMBER.finditer(text)}
+    if len(numbers) != 1 or _TWO_ENDS.search(text):
         return None
-    sign, digits, times = found.pop()
+    sign, digits, times = numbers.pop()
     plain = re.sub(r"['’\s]", "", digits).rstrip(".,")
     if _DOTTED.fullmatch(plain):
         plain = plain.replace(".", "")

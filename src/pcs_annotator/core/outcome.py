@@ -80,16 +80,16 @@ class Outcomes(Frame, list[Outcome]):
     """The outcomes of several texts: a list, shown as a table, with `to_pandas()` and `to_polars()`."""
 
     def _about(self) -> str:
-        found = [f"{count:,} {name}" for name, count in Counts.of(self).decisions.items()]
-        return " · ".join([counted(len(self), "outcome"), *found])
+        parts = [f"{count:,} {name}" for name, count in Counts.of(self).decisions.items()]
+        return " · ".join([counted(len(self), "outcome"), *parts])
 
     def _columns(self) -> Columns:
-        labels = with_columns([*dict.fromkeys(label for one in self for label in one.scores)])
-        scores = {f"score_{label}": [one.scores.get(label) for one in self] for label in labels}
-        return {**{name: [getattr(one, name) for one in self] for name in SHOWN}, **scores}
+        labels = with_columns([*dict.fromkeys(label for outcome in self for label in outcome.scores)])
+        scores = {f"score_{label}": [outcome.scores.get(label) for outcome in self] for label in labels}
+        return {**{name: [getattr(outcome, name) for outcome in self] for name in SHOWN}, **scores}
 
     def _repr_html_(self) -> str:
-        rows = ([getattr(one, name) for name in SHOWN] for one in self[:MOST_SHOWN])
+        rows = ([getattr(outcome, name) for name in SHOWN] for outcome in self[:MOST_SHOWN])
         more = f"the first {MOST_SHOWN} of {len(self):,}" if len(self) > MOST_SHOWN else ""
         return html_table(self._about(), SHOWN, rows, more)
 
@@ -109,9 +109,9 @@ class Counts:
         """Count outcomes, and those without a label whose text is empty, if the texts are known."""
         return cls(
             rows=len(outcomes),
-            labels=dict(Counter(one.label for one in outcomes if one.label is not None)),
-            decisions=dict(Counter(one.decision for one in outcomes if one.decision is not None)),
-            empty=sum(one.label is None and is_empty(text) for one, text in zip(outcomes, texts, strict=False)),
+            labels=dict(Counter(outcome.label for outcome in outcomes if outcome.label is not None)),
+            decisions=dict(Counter(outcome.decision for outcome in outcomes if outcome.decision is not None)),
+            empty=sum(outcome.label is None and is_empty(text) for outcome, text in zip(outcomes, texts, strict=False)),
             settled=settled,
         )
 

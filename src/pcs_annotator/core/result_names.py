@@ -29,18 +29,18 @@ def result_names(labels: Sequence[str]) -> frozenset[str]:
     """Return all names that columns of results can have."""
     fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERSION, VERDICT, REVIEWER, FINAL_LABEL)
     shaped = (WITHIN_ONE, LOW, HIGH, LEVEL)
-    own = with_columns(labels)
-    return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in own))
+    with_numbers = with_columns(labels)
+    return frozenset(fixed + shaped).union(*((score_name(label), probability_name(label)) for label in with_numbers))
 
 
 def input_names(names: Collection[str], ours: Collection[str]) -> dict[str, str]:
     """Return what the user's columns are called beside ours: `input_<name>` for one of our names."""
     used = {*names, *ours}
-    found = {}
+    names_now = {}
     for name in names:
         free, number = name, 1
         while name in ours and free in used:
             free, number = f"input_{name}" + (f"_{number}" if number > 1 else ""), number + 1
         used.add(free)
-        found[name] = free
-    return found
+        names_now[name] = free
+    return names_now

@@ -52,7 +52,7 @@ def best_in_rows(
     """Return the highest cells of every row among some columns; numbers that print the same are equal."""
     marked = set()
     for row, cells in enumerate(rows):
-        marked |= {(row, columns[place]) for place in _highest([cells[column] for column in columns], digits)}
+        marked |= {(row, columns[position]) for position in _highest([cells[column] for column in columns], digits)}
     return frozenset(marked)
 
 
@@ -64,16 +64,16 @@ def best_in_groups(
     for row, cells in enumerate(rows):
         groups.setdefault(tuple(cells[:by]), []).append(row)
     return frozenset(
-        (members[place], column)
+        (members[position], column)
         for members in groups.values()
-        for place in _highest([rows[row][column] for row in members], digits)
+        for position in _highest([rows[row][column] for row in members], digits)
     )
 
 
 def _highest(cells: Sequence[Content], digits: int) -> list[int]:
     printed = [None if (value := number_of(cell)) is None else round(value, digits) for cell in cells]
     top = max((value for value in printed if value is not None), default=None)
-    return [place for place, value in enumerate(printed) if value is not None and value == top]
+    return [position for position, value in enumerate(printed) if value is not None and value == top]
 
 
 class Curve(NamedTuple):

@@ -21,5 +21,5 @@ def script_of(text: str) -> int:
     if start.isascii():
         return SCRIPTS.index("LATIN" if any(map(str.isalpha, start)) else "NONE")
     names = Counter(unicodedata.name(letter, "OTHER").split()[0] for letter in start if letter.isalpha())
-    found = max(names, key=names.__getitem__, default="NONE")
-    return SCRIPTS.index(found if found in SCRIPTS else "OTHER")
+    script = max(names, key=names.__getitem__, default="NONE")
+    return SCRIPTS.index(script if script in SCRIPTS else "OTHER")

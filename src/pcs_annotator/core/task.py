@@ -117,19 +117,19 @@ class Task:
             raise LabelError(
                 f"a pair has a label for each text and perhaps one more, as in a,b,tie; got {list(labels)}"
             )
-        known = label_lookup(labels)
-        stray = [label for label in self.meanings if label.casefold() not in known]
+        codes = label_lookup(labels)
+        stray = [label for label in self.meanings if label.casefold() not in codes]
         if stray:
             raise LabelError(f"meanings are given for {stray}, which are not among the labels {list(labels)}")
-        meanings = {labels[known[label.casefold()]]: meaning for label, meaning in self.meanings.items()}
+        meanings = {labels[codes[label.casefold()]]: meaning for label, meaning in self.meanings.items()}
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
         if self.nearest < 0:
             raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")
         for name in ("examples", "known"):
-            given = enumerate(getattr(self, name), 1)
-            checked = [_check_example(number, one, self.among or labels) for number, one in given]
+            numbered = enumerate(getattr(self, name), 1)
+            checked = [_check_example(number, example, self.among or labels) for number, example in numbered]
             object.__setattr__(self, name, tuple(checked))
         candidate_count(self.candidates, len(labels))  # raises for fewer than two
 
@@ -140,8 +140,8 @@ class Task:
 
     def meant(self, label: str) -> str:
         """Return the label of a pair that an answer stands for: if the texts are swapped, the other one."""
-        place = self.labels.index(label)
-        return self.labels[self.pair[place]] if place < len(self.pair) else label
+        code = self.labels.index(label)
+        return self.labels[self.pair[code]] if code < len(self.pair) else label
 
     def shown_pair(self, text: str) -> str:
         """Return the two texts of a pair as a model reads them."""
@@ -151,7 +151,7 @@ class Task:
 
 def pair_text(first: str, second: str) -> str:
     """Return two texts as one, which is what is stored, compared and shown to people."""
-    return BETWEEN.join(one.replace(BETWEEN, "\n\n").strip() for one in (first, second))
+    return BETWEEN.join(text.replace(BETWEEN, "\n\n").strip() for text in (first, second))
 
 
 def candidate_count(wanted: int, labels: int) -> int:
@@ -162,16 +162,16 @@ def candidate_count(wanted: int, labels: int) -> int:
     return count if count < labels else 0
 
 
-def _check_example(number: int, given: Example, labels: Sequence[str]) -> Example:
+def _check_example(number: int, example: Example, labels: Sequence[str]) -> Example:
     """Return an example with the label as the task spells it."""
-    if not given.text.strip():
+    if not example.text.strip():
         raise ConfigError(f"example {number} has an empty text: write one, or leave it out")
-    place = _positions(tuple(labels)).get(given.label.casefold())
-    if place is None:
+    code = _positions(tuple(labels)).get(example.label.casefold())
+    if code is None:
         raise LabelError(
-            f"example {number} has the label {given.label!r}, which is not among {list(labels)}: correct one of them"
+            f"example {number} has the label {example.label!r}, which is not among {list(labels)}: correct one of them"
         )
-    return given._replace(label=labels[place])
+    return example._replace(label=labels[code])
 
 
 USUAL_QUESTION = "Which label fits the text best:"
@@ -281,10 +281,10 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     spaced = label_lookup(labels).get(value.strip().casefold())
     hint = f" (remove the spaces around {labels[spaced]!r})" if spaced is not None else ""
     shown = labels if len(labels) <= MANY_LABELS else (*labels[:2], "…", labels[-1])
-    known = ", ".join(repr(label) for label in shown)
+    listed = ", ".join(repr(label) for label in shown)
     doubt = doubt_about(value, labels)
     remedy = f"; it {doubt}, or add it to the labels" if doubt else ""
-    return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}{remedy}")
+    return LabelError(f"{where}: {value!r} is not one of the labels {listed}{hint}{remedy}")
 
 
 def is_empty(text: str) -> bool:

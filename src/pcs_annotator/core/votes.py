@@ -175,19 +175,19 @@ class Votes:
         """Return the votes of several parts, one after the other; their other axes are the same."""
         probabilities: dict[str, Any] = {}
         for name in PER_LABEL:
-            given = [getattr(part, name) for part in parts]
-            if any(values is not None for values in given):
+            arrays = [getattr(part, name) for part in parts]
+            if any(values is not None for values in arrays):
                 shapes = [(*part.codes.shape, len(part.labels)) for part in parts]
                 filled = (
                     np.full(shape, np.nan) if values is None else values
-                    for values, shape in zip(given, shapes, strict=True)
+                    for values, shape in zip(arrays, shapes, strict=True)
                 )
                 probabilities[name] = np.concatenate(list(filled))
         codes = np.concatenate([part.codes for part in parts])
         ids = [name for part in parts for name in part.ids]
         for name in PER_ITEM:
-            known = [one for part in parts for one in getattr(part, name) or ()]
-            probabilities[name] = known if len(known) == len(ids) else None
+            parts_of = [value for part in parts for value in getattr(part, name) or ()]
+            probabilities[name] = parts_of if len(parts_of) == len(ids) else None
         return replace(parts[0], codes=codes, ids=ids, read=None, **probabilities)
 
     @property
@@ -227,13 +227,13 @@ class Votes:
 
     def per_item(self, positions: Integers) -> dict[str, list[str] | None]:
         """Return the texts and groups of some items, as far as they are known."""
-        given = {name: getattr(self, name) for name in PER_ITEM}
-        return {name: known and [known[one] for one in positions.tolist()] for name, known in given.items()}
+        values = {name: getattr(self, name) for name in PER_ITEM}
+        return {name: column and [column[row] for row in positions.tolist()] for name, column in values.items()}
 
     def coded_groups(self, first: Iterable[str] = ()) -> tuple[list[str], Integers]:
         """Return the names of groups, some of them first, and the position of every item's group among them."""
         groups = self.groups or [NO_GROUP] * len(self)
-        places = {name: place for place, name in enumerate(dict.fromkeys([*first, *groups]))}
+        places = {name: code for code, name in enumerate(dict.fromkeys([*first, *groups]))}
         return [*places], np.array([places[name] for name in groups], dtype=np.intp)
 
     def resampled(self, rows: Integers) -> Votes:
@@ -258,8 +258,8 @@ class Votes:
 
     def _each(self, part: Callable[[Array], Array], **axes: Any) -> Votes:
         """Return the votes with a part taken of the codes and of all probabilities, along renamed axes."""
-        given = {name: getattr(self, name) for name in PER_LABEL}
-        probabilities: dict[str, Any] = {name: part(one) for name, one in given.items() if one is not None}
+        arrays = {name: getattr(self, name) for name in PER_LABEL}
+        probabilities: dict[str, Any] = {name: part(array) for name, array in arrays.items() if array is not None}
         return replace(self, codes=part(self.codes), **probabilities, **axes)
 
     def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
@@ -313,8 +313,8 @@ class Votes:
             unknown: What to do with a vote outside of `labels`: raise an error (`"error"`), or count it as an
                 abstention (`"abstain"`).
         """
-        found: Votes = import_module(TABLES).read_vote_table(table, labels, unknown=unknown).votes
-        return found
+        votes: Votes = import_module(TABLES).read_vote_table(table, labels, unknown=unknown).votes
+        return votes
 
     def to_table(self, form: Form = "wide") -> Any:
         """Return the votes as a pyarrow table that `from_table` reads back.
@@ -327,23 +327,23 @@ class Votes:
 
 def _graded_shares(codes: Codes, grades: Grades) -> Floats:
     hits = codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)
-    given = np.where(np.isnan(grades), hits, grades).astype(np.float64)
+    shares = np.where(np.isnan(grades), hits, grades).astype(np.float64)
     if codes.shape[3] == 1:
-        return given[:, :, :, 0]
+        return shares[:, :, :, 0]
     votes = (codes >= 0).sum(axis=3, keepdims=True)
-    return np.asarray(given.sum(axis=3) / np.maximum(votes, 1))
+    return np.asarray(shares.sum(axis=3) / np.maximum(votes, 1))
 
 
-def check_votes(given: object) -> None:
+def check_votes(votes: object) -> None:
     """Raise if Python code gave something else than votes, such as a data frame of them."""
-    if not isinstance(given, Votes):
-        raise InputError(f"votes is a {type(given).__name__}: make votes of a table or a file with Votes.from_table")
+    if not isinstance(votes, Votes):
+        raise InputError(f"votes is a {type(votes).__name__}: make votes of a table or a file with Votes.from_table")
 
 
 def check_known(wanted: Iterable[str], names: Sequence[str], axis: str) -> None:
     """Raise when a wanted name is not on an axis."""
-    known = set(names)
-    missing = next((name for name in wanted if name not in known), None)
+    allowed = set(names)
+    missing = next((name for name in wanted if name not in allowed), None)
     if missing is not None:
         raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {listed(names, len(names), MAX_LISTED)}")
 

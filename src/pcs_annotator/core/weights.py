@@ -168,7 +168,8 @@ class Weights:
 
     def __repr__(self) -> str:
         annotators, relations = (
-            {name: round(weight, 4) for name, weight in one.items()} for one in (self.by_annotator, self.by_relation)
+            {name: round(weight, 4) for name, weight in shares.items()}
+            for shares in (self.by_annotator, self.by_relation)
         )
         return f"{type(self).__name__}(by_annotator={annotators}, by_relation={relations})"
 

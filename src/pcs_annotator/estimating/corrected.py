@@ -88,11 +88,6 @@ class LabelRegression:
         pulled = (pull.columns[:, :, np.newaxis] * pull.residuals[:, np.newaxis]).reshape(len(pull.columns), -1)
         return pulled if self.is_outcome else pulled.reshape(*weights.shape, -1).sum(axis=1)
 
-    def scores_in_parts(self, coefficients: Floats, weights: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield which rows, and their scores."""
-        for rows in _parts(len(weights)):
-            yield rows, self.take(rows).scores(coefficients, weights[rows])
-
     def sums(self, coefficients: Floats, weights: Floats) -> Sums:
         """Return the summed scores and their curvature; weights are `[row, label]`."""
         if all(len(one) == 1 for one in (self.outcome, *self.explanatory)):
@@ -161,15 +156,11 @@ def _parts(rows: int) -> Iterator[slice]:
 
 def solved(matrix: Floats, right: Floats) -> Floats:
     """Return the solution of a linear system; no unique solution is an error that says what that means."""
-    try:
-        if np.linalg.cond(matrix) > 1e12:
-            raise np.linalg.LinAlgError
-        found = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-    except np.linalg.LinAlgError:
+    if not np.linalg.cond(matrix) <= 1e12:  # of a singular matrix it is infinite, or nan
         raise UndefinedMetric(
             "the columns of the formula are collinear: one is constant, or follows from the others; leave one out"
-        ) from None
-    return found
+        )
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def inverted(matrix: Floats) -> Floats:
@@ -184,11 +175,9 @@ def _ratio(parts: Iterable[tuple[float, float]]) -> float:
 
 
 NOTHING = 1e-12
+# So many gold rows are added to those that tell a coefficient, of each outcome equally many, when errors are computed:
+# few gold rows that show no error would otherwise say that there is none (Agresti and Caffo, 2000).
 UNSEEN = 2.0
-"""So many gold rows are added to those that tell a coefficient, of each outcome equally many, when errors are computed.
-
-With few gold rows, those that show no error would otherwise say that there is none (Agresti and Caffo, 2000).
-"""
 
 
 class CoefficientEstimate(NamedTuple):
@@ -392,7 +381,8 @@ class Study:
         count = int((self._shares > 0).sum()) if self.clusters is None else int(self.clusters.max()) + 1
         total, products = np.zeros(size), np.zeros((size, size))
         by_cluster = np.zeros((0 if self.clusters is None else count, size))
-        for rows, scores in regression.scores_in_parts(coefficients, weights):
+        for rows in _parts(len(weights)):
+            scores = regression.take(rows).scores(coefficients, weights[rows])
             total += scores.sum(axis=0)
             if self.clusters is None:
                 products += scores.T @ scores

@@ -49,11 +49,7 @@ class Formula(NamedTuple):
 
 
 def parse_formula(text: str) -> Formula:
-    """Return what a formula says.
-
-    >>> parse_formula("hateful ~ party * log(followers)").terms[-1]
-    (Factor(name='party', function=''), Factor(name='followers', function='log'))
-    """
+    """Return what a formula says, such as `hateful ~ party * log(followers)`."""
     left, tilde, right = text.partition("~")
     if not tilde or "~" in right or not right.strip():
         raise ConfigError(f"the formula {text!r} must have the form outcome ~ column + column")

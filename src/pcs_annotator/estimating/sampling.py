@@ -46,14 +46,14 @@ class Sample:
     @classmethod
     def in_rounds(cls, rounds: Sequence[Round]) -> "Sample":
         """Return what was drawn in several rounds."""
-        counts = np.array([one.weight for one in rounds])
+        rows, truth, probability, stratum, weights = zip(*rounds, strict=True)
         return cls(
-            rows=np.array([row for one in rounds for row in one.rows], dtype=np.intp),
-            truth=np.array([code for one in rounds for code in one.truth], dtype=CODE),
-            probability=np.array([chance for one in rounds for chance in one.probability]),
-            stratum=np.array([number for one in rounds for number in one.stratum], dtype=np.intp),
-            round=np.repeat(np.arange(len(rounds)), [len(one.rows) for one in rounds]),
-            counts=counts / counts.sum(),
+            rows=np.concatenate(rows).astype(np.intp),
+            truth=np.concatenate(truth).astype(CODE),
+            probability=np.concatenate(probability),
+            stratum=np.concatenate(stratum).astype(np.intp),
+            round=np.repeat(np.arange(len(rounds)), [len(own) for own in rows]),
+            counts=np.array(weights) / sum(weights),
         )
 
     @classmethod
@@ -123,7 +123,7 @@ class Sample:
 def counts_in_turn(strength: Floats, rows: int) -> Floats:
     """Return how much each of several draws counts, one row after the other: late ones, of fewer rows left, count more.
 
-    `strength` is how much each draw tells compared with one at random; the counts have the same sum.
+    `strength` is how much each draw tells compared with one at random; counts have the same sum.
     """
     left = rows - np.arange(len(strength), dtype=np.float64)
     # if nothing is left, the last draw knows everything
@@ -178,10 +178,7 @@ class Foretold:
     """The errors of a mean to expect if the probabilities of labels are right."""
 
     def __init__(self, expected: Floats, values: Floats, share: float = 1.0) -> None:
-        """Take the probability of every label, `[row, label]`, and the value of every label, such as 0 and 1.
-
-        `share` says which part of all rows these are, if they are a random sample.
-        """
+        """Take the probability `[row, label]` and the value of every label; these are a `share` of all rows."""
         self._share = share
         self._mean = expected @ values
         self._own = np.maximum(expected @ values**2 - self._mean**2, 0)
@@ -189,10 +186,7 @@ class Foretold:
         self._label: Integers = expected.argmax(axis=1)
 
     def error(self, rows: int, design: Design, inside: Mask | None = None) -> float:
-        """Return the standard error of the mean, over all rows or some, with gold for so many of all rows.
-
-        Rows of a group have gold as often as all others do.
-        """
+        """Return the standard error of the mean, over all rows or some, with gold for so many of all rows."""
         inside = np.ones(len(self._mean), dtype=np.bool_) if inside is None else inside
         chance, own = self._chances(rows, design)[inside], self._own[inside]
         if design == "gold only":
@@ -226,5 +220,5 @@ class Foretold:
     def _fewest(self, enough: Callable[[int], bool]) -> int | None:
         """Return the smallest number of rows that is enough, if more are never too few; None if there is none."""
         most = len(self._mean)
-        found = bisect_left(range(1, most + 1), True, key=enough)
-        return found + 1 if found < most else None
+        fewest = 1 + bisect_left(range(1, most + 1), True, key=enough)
+        return fewest if fewest <= most else None

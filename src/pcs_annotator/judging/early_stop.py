@@ -1,7 +1,6 @@
 """When to stop asking about an item: as soon as no open vote can change its label."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -23,18 +22,12 @@ MAX_LOG_ODDS = 500.0
 MOST_KNOWN = 1 << 15
 
 
-class _Prospect(Protocol):
-    """The score of one item so far, and how far open votes can still change it."""
-
-    def needed(self, cells: Codes, said: Floats | None) -> int: ...
-
-
 class ExactStop:
     """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
-    The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
-    is asked about to the end, because even a vote without weight gives it a label. So is every item if answers are
-    graded, or weights read log-odds: one more answer can then say so much that early stops saved next to nothing.
+    An item without any vote is asked about to the end, because even a vote without weight gives it a label. So is every
+    item if answers are graded, or weights read log-odds: one more answer can then say so much that early stops saved
+    next to nothing.
     """
 
     def __init__(
@@ -54,7 +47,7 @@ class ExactStop:
         self.shape = (len(weights.annotators), len(weights.relations), 1 + max(cell.draw for cell in order))
         rivals, places = _Rivals(self._calibrator, labels), places_of(self.order, self.shape)
         evidence = weights.evidence
-        self._prospect: _Prospect | None = None
+        self._prospect: _LinearProspect | _EvidenceProspect | None = None
         if not graded and evidence is None:
             self._prospect = _LinearProspect(weights, rivals, places)
         elif not graded and evidence is not None and evidence.reads == "shares":
@@ -132,8 +125,8 @@ def _slack(cases: int) -> Floats:
 def _needed(won: Mask, gains: Floats, voted: bool) -> int:
     """Return how many open votes must be asked.
 
-    `won` is whether the label is settled now, and in the best case after the first open vote, after two, …; `gains` are
-    what each open vote can change, 0 where it has no weight.
+    `won` is whether the label is settled now, and in the best case after one open vote, two, …; `gains` are what each
+    open vote can change.
     """
     if not len(gains) or (voted and (won[0] or not gains.any())):
         return 0

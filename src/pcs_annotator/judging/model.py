@@ -18,7 +18,7 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator
-from pcs_annotator.judging.label_shape import ONE, LabelShape
+from pcs_annotator.judging.label_shape import ONE, STEP, LabelShape
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.drift import Drift, Profile
 from pcs_annotator.judging.promise.sets import PredictionSets
@@ -113,9 +113,8 @@ class Model:
         """Return the name of every row's label: in a tree, of the level that it is accepted at."""
         if judged.level is None:
             return [votes.labels[code] for code in judged.best.tolist()]
-        names = {level: self.shape.at(level, votes.labels) for level in np.unique(judged.level).tolist()}
         pairs = zip(judged.level.tolist(), judged.best.tolist(), strict=True)
-        return [names[level][0][names[level][1][code]] for level, code in pairs]
+        return [STEP.join(votes.labels[code].split(STEP)[:level]) for level, code in pairs]
 
     def plausible(self, votes: Votes, judged: Predictions) -> Mask | None:
         """Return which labels cannot be ruled out, `[item, label]`; on a scale an interval of them."""
@@ -186,12 +185,8 @@ class Model:
         best = judged.best[rows]
         if judged.level is None:
             return self.shape.right(best, said, labels, near=near)
-        levels = judged.level[rows]
-        found = np.zeros(len(rows), dtype=np.bool_)
-        for level in np.unique(levels).tolist():
-            own = levels == level
-            found[own] = self.shape.right(best[own], said[own], labels, near=False, level=level)
-        return found
+        by_level = [self.shape.right(best, said, labels, near=False, level=at) for at in range(self.shape.levels + 1)]
+        return np.array(by_level)[judged.level[rows], np.arange(len(rows))]
 
     def read(self, votes: Votes) -> Floats | None:
         """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""

@@ -34,24 +34,14 @@ def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
 
 
 def short_names(annotators: Sequence[str]) -> list[str]:
-    """Return the names without their provider (`openai:`), where the rest is unique.
-
-    Examples:
-        >>> short_names(["openai:gpt-4o", "groq:llama", "ollama:llama"])
-        ['gpt-4o', 'groq:llama', 'ollama:llama']
-    """
+    """Return the names without their provider (`openai:`), where the rest is unique."""
     short = [_PROVIDER.sub("", name) for name in annotators]
     taken = Counter([*short, *(name for name, rest in zip(annotators, short, strict=True) if name != rest)])
     return [rest if taken[rest] == 1 else name for name, rest in zip(annotators, short, strict=True)]
 
 
 def spoken(relation: str) -> str:
-    """Return the name of a relation as written in a sentence.
-
-    Examples:
-        >>> spoken("double-negation")
-        'double negation'
-    """
+    """Return the name of a relation as written in a sentence."""
     return relation.replace("-", " ")
 
 

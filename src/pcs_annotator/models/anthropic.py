@@ -41,7 +41,7 @@ class AnthropicModel(HttpModel):
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
-        return await self.post(self.payload(request), partial(self.read, request))
+        return await self.post(self.payload(request), partial(self.parse_answer, request))
 
     @property
     def batches(self) -> MessageBatches:
@@ -62,7 +62,7 @@ class AnthropicModel(HttpModel):
             payload["temperature"] = 0.0
         return payload
 
-    def read(self, request: Request, answer: HttpReply) -> Reply:
+    def parse_answer(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer; raises if there is none."""
         if answer.status != 200:
             raise failure(self.site, answer.status, read_complaint(answer.body), answer.headers)

@@ -79,7 +79,7 @@ class BatchApi:
     most_lines = 50_000  # maximum number of requests in a batch
 
     def __init__(self, model: HttpModel, endpoint: str = "") -> None:
-        self._model, self._endpoint, self.read = model, endpoint, model.read
+        self._model, self._endpoint, self.parse_answer = model, endpoint, model.parse_answer
         chat, _, self._query = model.url.partition("?")
         self._folder = chat.removesuffix("/chat/completions").partition("/deployments/")[0]
         # addresses of all batches, of one, and of results; `{}` stands for its name

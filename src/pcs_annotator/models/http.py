@@ -67,7 +67,7 @@ class HttpModel:
         """Return the body of a request."""
         raise NotImplementedError
 
-    def read(self, request: Request, answer: HttpReply) -> Reply:
+    def parse_answer(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer, or raise as a live call does; of the request, the texts do not matter."""
         raise NotImplementedError
 

@@ -80,7 +80,7 @@ class WireModel(HttpModel):
         endpoint = FILE_BATCHES.get(self._host.name)
         return None if endpoint is None else BatchApi(self, endpoint)
 
-    def read(self, request: Request, answer: HttpReply) -> Reply:
+    def parse_answer(self, request: Request, answer: HttpReply) -> Reply:
         """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
         sent: dict[str, Any] = dict.fromkeys(ADJUSTABLE)
         if request.logprobs:

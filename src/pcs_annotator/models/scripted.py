@@ -19,11 +19,7 @@ KEPT_REQUESTS = 1000
 class ScriptedModel:
     """Answers from a script: a list, repeated when it ends, or a function of the request.
 
-    An exception in the script is raised; a text becomes a reply whose usage counts words. `calls` is how often it was
-    asked; `requests` are the last thousand.
-
-    >>> ScriptedModel(["positive", "negative"], name="scripted:undecided")
-    ScriptedModel(name='scripted:undecided')
+    An exception in the script is raised; a text becomes a reply whose usage counts words. `requests` are the last ones.
     """
 
     can_constrain = True
@@ -68,11 +64,7 @@ class ScriptedModel:
 
 
 def answer_by_hash(request: Request, salt: str = "") -> str:
-    """Return one of the labels, chosen by a hash of the last message: the same text gets the same answer everywhere.
-
-    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages. Without
-    labels the answer is the hash itself.
-    """
+    """Return a choice, or one of the labels in tags in the messages, by a hash of the last message; else the hash."""
     last = request.messages[-1].content if request.messages else ""
     digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
     choices = request.constraint.choices if request.constraint is not None else ()

@@ -102,19 +102,25 @@ relations: Registry[Relation] = Registry(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """Base of relations that leave the text as it is."""
+class Free:
+    """Base of relations that call no model."""
 
-    name: str  # as it appears in tables
-    version: ClassVar[str] = "1"
+    __slots__ = ()
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True
-    expects: ClassVar[Expectation] = Expectation()
 
     def calls(self, text: str) -> float:
         """Return 0: no model is called."""
         return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged(Free):
+    """Base of relations that leave the text as it is."""
+
+    name: str  # as it appears in tables
+    version: ClassVar[str] = "1"
+    expects: ClassVar[Expectation] = Expectation()
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text itself."""

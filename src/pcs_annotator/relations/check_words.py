@@ -206,5 +206,5 @@ def _value_of_digits(match: re.Match[str]) -> float:
 
 
 def _value_of_words(match: re.Match[str]) -> float:
-    tens, one, unit, scale = (word.lower() for word in match.groups(""))
-    return float((_TENS.get(tens, 0) + _UNITS.get(one or unit, 0)) * _SCALES.get(scale, 1))
+    tens, ones, unit, scale = (word.lower() for word in match.groups(""))
+    return float((_TENS.get(tens, 0) + _UNITS.get(ones or unit, 0)) * _SCALES.get(scale, 1))

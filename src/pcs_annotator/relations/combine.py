@@ -154,8 +154,8 @@ def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
 def find_relation(name: str, options: RelationOptions) -> Relation:
     """Return the relation of that name; a bare name such as `voice` or `case` means `llm:voice` or `rule:case`."""
     if name in options.own:
-        own = options.own[name]
-        return own if hasattr(own, "rewrite") else FunctionRelation(name, own)  # type: ignore[return-value]  # it is one
+        mine = options.own[name]
+        return mine if hasattr(mine, "rewrite") else FunctionRelation(name, mine)  # type: ignore[return-value]  # it is one
     names = relations.names()
     if name not in names:
         name = next((full for full in (f"llm:{name}", f"rule:{name}") if full in names), name)

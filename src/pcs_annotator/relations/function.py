@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pcs_annotator.base.concurrency import off_loop
 from pcs_annotator.base.errors import ConfigError, PcsError
 from pcs_annotator.core.variant import Expectation, Variant
-from pcs_annotator.relations.base import Context, Need, relations
+from pcs_annotator.relations.base import Context, Free, relations
 from pcs_annotator.relations.language import why_not_prose
 
 
@@ -25,19 +25,13 @@ F = TypeVar("F", bound=Rewriting)
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionRelation:
+class FunctionRelation(Free):
     """A rewrite by a function `str -> str`, sync or async, which returns None when it does not apply."""
 
     name: str  # as it appears in tables
     function: Rewriting
     version: str = "1"  # changes whenever the rewrite of a text may change
     expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
-    needs: ClassVar[frozenset[Need]] = frozenset()
-    deterministic: ClassVar[bool] = True
-
-    def calls(self, text: str) -> float:
-        """Return 0: no model is called."""
-        return 0.0
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the function's rewrite; an unchanged text counts as not applicable."""

@@ -100,8 +100,8 @@ def other_language(source: str, text: str) -> str:
     if not before or not after or before == after:
         return ""
     # As with English, the language of the source has the benefit of the doubt.
-    known = known_language(source)
-    doubtful = known not in ("", "en") and _probabilities(words).get(known, 0.0) >= _LEAST_ENGLISH
+    sure = known_language(source)
+    doubtful = sure not in ("", "en") and _probabilities(words).get(sure, 0.0) >= _LEAST_ENGLISH
     return "" if doubtful else after
 
 

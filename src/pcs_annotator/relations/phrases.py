@@ -51,13 +51,13 @@ def phrases_around(instruction: str, labels: Sequence[str]) -> Phrases:
 
 @lru_cache(maxsize=256)
 def _phrases_around(instruction: str, labels: tuple[str, ...]) -> Phrases:
-    known = all_phrases()
+    phrases = all_phrases()
     if instruction.startswith(USUAL_QUESTION):  # telling a language takes half a second, once in a process
-        return known["en"]
+        return phrases["en"]
     for label in sorted(labels, key=len, reverse=True):
         instruction = instruction.replace(label, " ")
     heading = instruction.isascii() and len(instruction.split()) < _FEWEST_WORDS
-    return known["en"] if heading else known.get(known_language(instruction), known["en"])
+    return phrases["en"] if heading else phrases.get(known_language(instruction), phrases["en"])
 
 
 def fenced(text: str) -> str:

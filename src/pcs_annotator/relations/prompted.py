@@ -53,8 +53,8 @@ class PromptedRelation:
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
-        known = known_language(text) if self.keeps_language else ""
-        language = "" if known == "en" else NAMES.get(known, "")
+        code = known_language(text) if self.keeps_language else ""
+        language = "" if code == "en" else NAMES.get(code, "")
         room = room_for(text, self.expects)
         reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), max_tokens=room))
         new = self._read(reply, text)

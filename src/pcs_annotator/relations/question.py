@@ -31,7 +31,7 @@ class LabelOrder(Unchanged):
             if self.which != "reversed":
                 raise ConfigError(f"relation {self.name!r}: a pair has one other order, which is 'order': leave it out")
             return replace(question, task=replace(task, pair=task.pair[::-1]))
-        labels = [task.labels[place] for place in self.permutation(len(task.labels))]
+        labels = [task.labels[at] for at in self.permutation(len(task.labels))]
         listed = rf"(?<!\w){re.escape(enumerated(task.labels))}(?!\w)"
         instruction = re.sub(listed, lambda _: enumerated(labels), task.instruction)
         together = task.together and task.together._replace(
@@ -66,10 +66,10 @@ class LabelOrder(Unchanged):
 
 def _shuffled(size: int, attempt: int) -> tuple[int, ...]:
     # By hashes, because another version of Python may shuffle differently, and answers in ledgers would be lost.
-    def place(number: int) -> bytes:
+    def hash_of(number: int) -> bytes:
         return blake2b(f"{size} {attempt} {number}".encode(), digest_size=8).digest()
 
-    return tuple(sorted(range(size), key=place))
+    return tuple(sorted(range(size), key=hash_of))
 
 
 def _orders_of(size: int) -> str:

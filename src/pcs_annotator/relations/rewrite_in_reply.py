@@ -138,7 +138,7 @@ def _own_turns(reply: str, source: str) -> list[str]:
 
 
 def _between_marks(reply: str) -> Iterator[str]:
-    own, spoken = True, False
+    is_models, spoken = True, False
     for mark, piece in zip(["", *_MARK.findall(reply)], _MARK.split(reply), strict=True):
         # Another's turn follows, unless this is the end of a prompt that was repeated.
         if spoken and mark not in _ENDS_PROMPT:
@@ -147,11 +147,11 @@ def _between_marks(reply: str) -> Iterator[str]:
         alone = _SPEAKER.fullmatch(head) if mark else None
         speaker = alone or _SPEAKER.search(mark)
         if speaker is not None:
-            own = speaker["model"] is not None
+            is_models = speaker["model"] is not None
         else:
-            own = mark in _ENDS_PROMPT or (own and mark not in _OPENS_PROMPT)
+            is_models = mark in _ENDS_PROMPT or (is_models and mark not in _OPENS_PROMPT)
         turn = rest if alone else piece
-        if own and turn.strip():
+        if is_models and turn.strip():
             spoken = True
             yield turn
 

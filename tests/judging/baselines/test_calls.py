@@ -65,13 +65,6 @@ def test_only_paraphrases_have_to_be_written() -> None:
     assert Spuq().asks(recorded().select(relations=["original", "dummy"])).rewrites == frozenset()
 
 
-def test_any_relation_can_be_a_perturbation() -> None:
-    only = recorded().select(relations=["original", "voice"])
-
-    assert Spuq().asks(only).rewrites == {"voice"}
-    assert Spuq().asks(only).cells.sum() == 2
-
-
 def test_votes_without_perturbed_inputs_are_refused() -> None:
     with pytest.raises(UndefinedMetric, match=r"perturbed inputs \(paraphrase, .* hold only original"):
         Spuq().scores(recorded().select(relations=["original"]))

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.judging.baselines.baseline import baselines
-from pcs_annotator.judging.baselines.stated import complete
 from pcs_annotator.judging.evaluate.methods import ready
 from tests.judging.strategies import LABELS
 
@@ -144,16 +142,6 @@ def test_several_annotators_are_scored_one_by_one_and_averaged(name: str, votes:
     np.testing.assert_allclose(both[sure], ((one + two) / 2)[sure])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_item_without_its_votes_is_uniform(name: str) -> None:
-    votes = silent_on_the_second()
-
-    scores = baselines.create(name).scores(votes)
-
-    assert scores[1].tolist() == [0.5, 0.5]
-    assert scores[0].tolist() != [0.5, 0.5]
-
-
 def silent_on_the_second() -> Votes:
     shape = (2, len(ANNOTATORS), len(RELATIONS), 2)
     codes = np.zeros(shape, dtype=np.int8)
@@ -246,21 +234,6 @@ def test_baselines_that_are_defined_on_labels_do_not_use_log_probabilities(name:
 
     np.testing.assert_array_equal(chosen.scores(votes.hard()), scores)
     assert not asks.graded
-
-
-@given(stated=arrays(np.float64, (3, 4), elements=st.one_of(st.just(np.nan), st.floats(0, 1))))
-def test_completed_probabilities_keep_their_order_and_sum_to_1(stated: np.ndarray) -> None:
-    shares = complete(stated)
-
-    said = ~np.isnan(stated).all(axis=1)
-    np.testing.assert_allclose(shares.sum(axis=1), said.astype(float))
-    for given_row, row in zip(stated[said], shares[said], strict=True):
-        named = ~np.isnan(given_row)
-        assert (np.diff(row[named][np.argsort(given_row[named])]) >= -1e-12).all()
-
-
-def test_zero_for_every_label_is_uniform() -> None:
-    assert complete(np.zeros((1, 4))).tolist() == [[0.25] * 4]
 
 
 CANNOT_WORK = {

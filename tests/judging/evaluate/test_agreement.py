@@ -98,20 +98,6 @@ def test_gold_of_one_label_supports_no_figures() -> None:
         against_gold(np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int8), ("a", "b"), Scale(), FEW)
 
 
-def test_a_perfect_kappa_of_few_rows_is_as_unsure_as_a_perfect_accuracy() -> None:
-    gold = np.array([0, 1] * 5, dtype=np.int8)
-    found = against_gold(gold, gold, ("a", "b"), Scale(), FEW).figures
-    assert found["accuracy"].interval.low == pytest.approx(0.025**0.1)
-    assert found["kappa"].value == 1
-    assert found["kappa"].interval.low == pytest.approx(1 - (1 - 0.025**0.1) / 0.5)
-
-
-def test_kappa_below_chance_is_negative() -> None:
-    gold = np.array([0, 1] * 20, dtype=np.int8)
-    found = against_gold((1 - gold).astype(np.int8), gold, ("a", "b"), Scale(), FEW).figures["kappa"]
-    assert found.value == found.interval.low == -1
-
-
 @pytest.mark.parametrize(
     ("labels", "ordered", "values"),
     [

@@ -112,15 +112,6 @@ def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label()
     assert learned.accuracy.value > equal.accuracy.value + 0.1  # the models favour one label
 
 
-def test_without_calibration_the_label_has_the_highest_score() -> None:
-    votes, gold = graded_votes([1.0])
-    raw = Splits(calibration="none")
-    [found] = cross_validate(votes, gold, ["lr"], raw, resamples=20)
-    scores = [fit.scores for fit in cross_fits(LinearRegression(), votes, gold, raw)]
-    assert found.accuracy.value == pytest.approx(np.mean([accuracy(one, gold) for one in scores]))
-    assert found.figures["ece_confidence"] == found.figures["ece_score"]
-
-
 def test_methods_that_are_defined_on_labels_see_no_log_probabilities() -> None:
     votes, gold = graded_votes([1.0, 2.0])
     names = ["uniform", "majority", "zero-shot"]
@@ -129,13 +120,6 @@ def test_methods_that_are_defined_on_labels_see_no_log_probabilities() -> None:
     for ours, theirs in zip(graded[1:], hard[1:], strict=True):
         assert (ours.auroc, ours.accuracy, ours.graded) == (theirs.auroc, theirs.accuracy, False)
     assert graded[0].graded
-
-
-def test_majority_is_graded_only_where_it_is_the_method_of_the_run() -> None:
-    votes, gold = graded_votes([1.0, 2.0])
-    [own] = cross_validate(votes, gold, ["majority"], resamples=20)
-    assert own.graded
-    assert own.questions == 2
 
 
 @pytest.mark.filterwarnings("ignore:no relation is called")
@@ -226,20 +210,7 @@ def test_a_method_is_not_behind_itself() -> None:
     assert same.behind.interval == pytest.approx((-0.116, 0.116), abs=0.001)
 
 
-@pytest.mark.parametrize(("rows", "folds"), [(9, 5), (19, 10)])
-def test_too_few_rows_are_refused_with_the_number_needed(rows: int, folds: int) -> None:
-    votes, names = simulated_votes([0.8], items=rows)
-    with pytest.raises(UndefinedMetric, match=f"at least {2 * folds} gold rows.*there are {rows} rows"):
-        cross_validate(votes, coded(votes, names), ["uniform"], Splits(folds=folds))
-
-
 def test_a_single_row_is_refused_in_good_english() -> None:
     votes, names = simulated_votes([0.8], items=1)
     with pytest.raises(UndefinedMetric, match="there is 1 row of 1: label more rows"):
         cross_validate(votes, coded(votes, names), ["uniform"])
-
-
-def test_a_single_class_is_refused() -> None:
-    votes, _ = simulated_votes([0.8], items=30)
-    with pytest.raises(UndefinedMetric, match="30 rows of 1: label rows of another class too"):
-        cross_validate(votes, np.zeros(30, dtype=np.int8), ["uniform"])

@@ -76,14 +76,6 @@ def test_figures_are_those_of_the_same_splits() -> None:
     assert set(found) == set(FIGURES) == {"auroc", "auroc_hard", *expected}
 
 
-def test_every_figure_has_n_and_an_interval_around_it() -> None:
-    votes, gold = judged()
-    for method in evaluate(votes, gold, ["lr", "zero-shot", FirstVote()], QUICK).methods:
-        for estimate in method.figures.values():
-            assert estimate.n == 90
-            assert estimate.interval.low <= estimate.value <= estimate.interval.high
-
-
 def test_a_figure_that_is_undefined_is_missing() -> None:
     votes, gold = judged([0.95, 0.5], items=60)
     perfect = replace(
@@ -114,21 +106,6 @@ def test_the_first_method_is_tested_against_every_other() -> None:
     assert [one.holm_accuracy for one in others] == holm([test.p_value for test in by_accuracy])
     assert tests[0].difference == first.auroc.value - others[0].auroc.value > 0
     assert tests[0].interval.low > 0
-
-
-def test_a_method_against_itself_does_not_differ() -> None:
-    votes, gold = judged()
-    twin = OnCells(name="twin", optimiser="lr")
-    same = evaluate(votes, gold, ["lr", twin], QUICK).methods[1]
-    assert same.behind is not None
-    assert (same.behind.difference, same.behind.p_value) == (0, 1)
-
-
-def test_order_of_rows_does_not_matter() -> None:
-    votes, gold = judged()
-    rows = np.random.default_rng(0).permutation(len(votes))
-    shuffled = evaluate(votes.take(rows), gold[rows], ["lr"], QUICK)
-    assert shuffled.methods[0].figures == evaluate(votes, gold, ["lr"], QUICK).methods[0].figures
 
 
 def test_rows_without_gold_are_left_out() -> None:
@@ -189,14 +166,6 @@ def test_methods_that_use_log_probabilities_are_marked() -> None:
     assert all(number_of(table.rows[row][column]) is not None for row, column in table.best)
 
 
-def test_hard_votes_have_no_column_for_log_probabilities() -> None:
-    votes, gold = judged()
-    found = evaluate(votes, gold, ["lr", LogProb(), "scaled logprob"], QUICK)
-    assert set(found.missing) == {"logprob", "scaled logprob"}
-    assert all("--answers graded" in reason for reason in found.missing.values())
-    assert "Log-probs" not in evaluation_tables(found)[0].columns
-
-
 def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
     votes, gold = graded_votes([1.0], relations=1)
     assert votes.grades is not None
@@ -221,11 +190,6 @@ def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
                 ]
             )
         )
-
-
-def test_a_row_whose_labels_all_tie_has_chosen_nothing() -> None:
-    scores = np.array([[0.5, 0.5], [0.2, 0.8]])
-    assert hard_scores(scores, ["fake", "real"]).tolist() == [[0.5, 0.5], [0, 1]]
 
 
 def test_self_consistency_at_equal_calls_is_always_included() -> None:

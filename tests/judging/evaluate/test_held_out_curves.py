@@ -44,13 +44,6 @@ def test_risk_is_the_error_among_the_most_confident_rows_by_hand() -> None:
     assert (risk.low[0], risk.high[0]) == pytest.approx((0.0, 0.975), abs=1e-5)
 
 
-def test_rows_that_tie_are_taken_together() -> None:
-    risk = curves_of(trial_of([[0.9, 0.1], [0.1, 0.9], [0.6, 0.4]], [0, 0, 1]), resamples=10).risk
-    assert risk.coverage == [round(2 / 3, 5), 1.0]
-    assert risk.risk == [0.5, round(2 / 3, 5)]
-    assert risk.high[-1] < 1
-
-
 def test_where_all_are_wrong_the_interval_reaches_one() -> None:
     risk = curves_of(trial_of([[0.9, 0.1], [0.1, 0.9]], [1, 0]), resamples=10).risk
     assert risk.risk == [1.0]
@@ -99,10 +92,6 @@ def test_the_reliability_diagram_covers_every_row_once_and_has_fewer_bins_for_fe
             assert shown.interval == pytest.approx(exact.interval, abs=1e-5)
 
 
-def test_without_calibration_there_is_no_calibrated_diagram() -> None:
-    assert curves_of(made_trial(40), calibrated=False, resamples=10).calibrated == []
-
-
 def test_long_curves_are_thinned_but_keep_their_ends() -> None:
     rng = np.random.default_rng(0)
     sure = rng.random(3000)
@@ -113,17 +102,8 @@ def test_long_curves_are_thinned_but_keep_their_ends() -> None:
     assert curves.roc[0].hits[-1] == 1
 
 
-def test_labels_that_no_row_has_are_left_out() -> None:
-    scores = [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.6, 0.2, 0.2]]
-    assert {roc.label for roc in curves_of(trial_of(scores, [0, 1, 0]), resamples=10).roc} == {"label-0", "label-1"}
-
-
 def test_curves_survive_json() -> None:
     curves = curves_of(made_trial(80, labels=8), resamples=10)
     back = from_plain(Curves, json.loads(json.dumps(to_plain(curves), allow_nan=False)))
     assert back == curves
     assert isinstance(back.raw[0].interval, Interval)
-
-
-def test_the_same_rows_give_the_same_curves() -> None:
-    assert curves_of(made_trial(50), seed=3, resamples=10) == curves_of(made_trial(50), seed=3, resamples=10)

@@ -10,7 +10,6 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.baselines.baseline import Asks
 from pcs_annotator.judging.evaluate.methods import (
-    BestAnnotator,
     Calls,
     OnCells,
     original_of,
@@ -76,13 +75,6 @@ def test_optimisers_do_not_see_annotators_that_state_a_confidence() -> None:
     votes = panel(names=("a", "a/1s-top-2"))
     assert ready("lr", votes).votes.annotators == ("a",)
     assert ready(OnCells(name="x", optimiser=Uniform()), votes).votes.annotators == ("a",)
-
-
-def test_zero_shot_uses_the_annotator_that_was_right_most_often() -> None:
-    votes, gold = simulated_votes([0.5, 0.9, 0.6], items=60)
-    weights = BestAnnotator().fit(votes, coded(votes, gold), 0)
-    assert weights.by_annotator == {"model-0": 0, "model-1": 1, "model-2": 0}
-    assert weights.by_relation["original"] == 1
 
 
 def test_a_baseline_is_scored_once_and_calibrated_out_of_fold() -> None:

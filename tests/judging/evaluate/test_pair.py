@@ -48,16 +48,6 @@ def test_a_better_panel_is_found_and_differences_are_second_minus_first() -> Non
     assert turned.accuracy.p_value == pytest.approx(found.accuracy.p_value)
 
 
-def test_rows_without_gold_and_the_order_of_rows_do_not_matter() -> None:
-    panels, gold = contenders([0.6], [0.8])
-    gold[::3] = UNLABELLED
-    shuffled = np.random.default_rng(3).permutation(len(gold))
-    moved = [one._replace(votes=one.votes.take(shuffled)) for one in panels]
-    found, other = compare_pair(panels, gold, QUICK), compare_pair(moved, gold[shuffled], QUICK)
-    assert found.n == 80
-    assert found == other
-
-
 def test_majority_sees_the_unchanged_texts_only() -> None:
     (one, other), gold = contenders([0.7, 0.7, 0.7], [0.7], optimiser="majority")
     blind = replace(other.votes, codes=np.where(np.arange(2)[:, np.newaxis], 0, other.votes.codes).astype(np.int8))

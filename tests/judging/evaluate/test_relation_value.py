@@ -119,15 +119,6 @@ def test_graded_votes_are_scaled_and_rewriting_calls_count() -> None:
     assert hard.together == hard.relations[0].gain
 
 
-def test_rows_without_gold_and_the_order_of_rows_do_not_matter() -> None:
-    votes, gold = votes_with(items=90)
-    gold[::3] = UNLABELLED
-    shuffled = np.random.default_rng(1).permutation(len(gold))
-    found = relation_values(votes, gold, QUICK)
-    assert found.n == 60
-    assert found == relation_values(votes.take(shuffled), gold[shuffled], QUICK)
-
-
 def test_one_relation_or_too_little_gold_is_an_error_with_a_remedy() -> None:
     votes, gold = votes_with(items=40)
     with pytest.raises(UndefinedMetric, match="ask with more relations"):

@@ -21,11 +21,6 @@ def test_answers_are_compared_where_both_exist() -> None:
     assert flips.rate == 0.5
 
 
-def test_nothing_to_compare_has_no_rate() -> None:
-    votes = Votes.from_table({"id": ["1", "2"], "a|original": ["yes", "no"], "a|voice": [None, None]})
-    assert flips_by("relation", votes)["voice"].rate is None
-
-
 def test_without_votes_on_the_original_there_are_no_flips() -> None:
     assert flips_by("relation", Votes.from_table({"id": ["1", "2"], "a|voice": ["yes", "no"]})) == {}
 
@@ -48,7 +43,3 @@ def test_matrices_add_up_to_the_flips_of_their_relation(votes: Votes) -> None:
     for relation, flips in by_relation.items():
         parts = [one.flips for one in found if one.relation == relation]
         assert (sum(one.pairs for one in parts), sum(one.changed for one in parts)) == flips
-
-
-def test_without_votes_on_the_original_there_is_no_matrix() -> None:
-    assert not list(flip_matrices(Votes.from_table({"id": ["1", "2"], "a|voice": ["yes", "no"]})))

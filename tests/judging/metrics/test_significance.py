@@ -52,10 +52,6 @@ def test_the_papers_tables_give_the_papers_improvement(
     assert average_relative_improvement(ours, theirs) == pytest.approx(improvement, abs=0.0005)
 
 
-def test_relative_improvement_by_hand() -> None:
-    assert average_relative_improvement([0.6, 0.9], [0.5, 1.0]) == pytest.approx((0.2 - 0.1) / 2)
-
-
 @pytest.mark.parametrize(("ours", "theirs"), [([0.5], [0.0]), ([0.5], [-1.0]), ([], [])])
 def test_relative_improvement_over_nothing_is_undefined(ours: list[float], theirs: list[float]) -> None:
     with pytest.raises(UndefinedMetric, match="relative improvement"):
@@ -81,28 +77,10 @@ def test_false_discoveries_by_hand() -> None:
     assert false_discovery_rate([]) == []
 
 
-def test_holm_stays_a_probability_and_keeps_a_family_of_one() -> None:
-    assert holm([0.9, 0.6]) == [1, 1]
-    assert holm([0.03]) == [0.03]
-    assert holm([]) == []
-
-
 def auroc_test(ours: Floats, theirs: Floats, gold: Codes, resamples: int) -> BootstrapTest:
     drawn = resample_counts(gold, resamples, seed=0)
     differences = np.concatenate([auroc_on(ours, gold, one) - auroc_on(theirs, gold, one) for one in drawn])
     return bootstrap_test(auroc(ours, gold) - auroc(theirs, gold), float(differences.std()), len(gold))
-
-
-def test_paired_bootstrap_sees_a_clear_difference() -> None:
-    ours, theirs, gold = noisy_rows(150, 3, seed=0, noise=1.5)
-    found = auroc_test(ours, theirs, gold, 200)
-    assert found.difference == auroc(ours, gold) - auroc(theirs, gold)
-    assert 0 < found.interval.low < found.difference < found.interval.high
-    assert found.p_value < 0.01
-    assert found.n == 150
-    turned = auroc_test(theirs, ours, gold, 200)
-    assert turned.interval == pytest.approx((-found.interval.high, -found.interval.low))
-    assert turned.p_value == found.p_value
 
 
 def test_paired_bootstrap_of_a_method_with_itself_finds_nothing() -> None:
@@ -127,11 +105,6 @@ def test_methods_that_hardly_differ_on_these_rows_have_no_tiny_standard_error(sp
     found = bootstrap_test(0.012, spread, 100, widening=1.2)
     assert found.interval.high - found.difference == pytest.approx(1.984 * error, rel=1e-3)
     assert found.p_value > 0.05
-
-
-def test_few_resamples_can_still_show_a_clear_difference_among_many_methods() -> None:
-    found = bootstrap_test(0.2, 0.03, 100)
-    assert max(holm([found.p_value] * 12)) < 0.05
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(0, 0), (0, 5), (3, 3), (5, 15), (40, 41), (200, 120)])

@@ -62,15 +62,6 @@ def count_general_solver(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
     return calls
 
 
-def test_two_that_always_agree_share_equally() -> None:
-    np.testing.assert_allclose(non_negative_minimum(np.ones((2, 2)), np.array([1.0, 1.0])), 0.5, atol=1e-6)
-
-
-def test_zero_matrix_gives_equal_values() -> None:
-    found = non_negative_minimum(np.zeros((3, 3)), np.ones(3))
-    assert found.min() == found.max() > 0
-
-
 def test_the_best_of_the_starts_wins() -> None:
     last = np.zeros(3)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import fit_weights, score
+from pcs_annotator import fit_weights
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
 from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES, Auto
@@ -36,17 +36,6 @@ def test_ties_go_to_the_first_candidate(candidates: tuple[str, ...]) -> None:
     diagnostics = fit_weights(votes, gold, Auto(candidates=candidates)).diagnostics
     assert diagnostics.candidates["uniform"] == diagnostics.candidates["majority"]
     assert diagnostics.optimiser == candidates[0]
-
-
-def test_candidates_for_hard_votes_begin_with_lr_so_that_it_wins_ties() -> None:
-    assert FOR_HARD_VOTES[0] == "lr"
-
-
-def test_weights_are_those_of_the_winner_on_all_gold() -> None:
-    votes, gold = biased_votes()
-    alone, picked = fit_weights(votes, gold, "naive-bayes"), fit_weights(votes, gold, "auto")
-    assert picked.by_annotator == alone.by_annotator
-    assert (score(votes, picked) == score(votes, alone)).all()
 
 
 def test_intervals_belong_to_the_winner() -> None:
@@ -83,11 +72,3 @@ def test_one_graded_vote_brings_in_what_reads_log_odds(hard: int, candidates: tu
     weights = fit_weights(replace(votes, grades=grades), [votes.labels[code] for code in gold], "auto")
     assert tuple(weights.diagnostics.candidates) == candidates
     assert weights.diagnostics.optimiser in candidates
-
-
-def test_grades_without_a_number_change_nothing() -> None:
-    votes, gold = graded_votes([2.0, 1.0], items=40)
-    assert votes.grades is not None
-    names = [votes.labels[code] for code in gold]
-    unknown = replace(votes, grades=np.full_like(votes.grades, np.nan))
-    assert fit_weights(unknown, names, "auto").to_dict() == fit_weights(votes.hard(), names, "auto").to_dict()

@@ -76,31 +76,3 @@ def test_rounding_cannot_break_ties(gold: list[int]) -> None:
     votes = votes_of([[[0, 0, 0], [0, 0, 0]], [[0, -1, 0], [0, 0, -1]]])
     weights = small("auroc").fit(votes, np.array(gold, dtype=np.int8), 0)
     assert weights.diagnostics.objective == pytest.approx(-0.5 + 1e-3 * 1.0, abs=1e-9)
-
-
-def test_another_seed_searches_elsewhere() -> None:
-    votes, names = simulated_votes([0.7, 0.5, 0.6], items=50)
-    gold = coded(votes, names)
-    first, again, other = (small("brier").fit(votes, gold, seed).annotator_weights for seed in (1, 1, 2))
-    assert first.tolist() == again.tolist()
-    assert first.tolist() != other.tolist()
-
-
-def test_more_generations_never_lose_what_was_found() -> None:
-    votes, names = simulated_votes([0.7, 0.5, 0.6], items=50)
-    gold = coded(votes, names)
-    reached = []
-    for generations in (0, 1, 5, 20):
-        reported = (
-            GeneticAlgorithm(objective="brier", population=12, generations=generations).fit(votes, gold, 0).diagnostics
-        )
-        assert reported.objective is not None
-        reached.append(reported.objective)
-    assert sorted(reached, reverse=True) == reached
-    assert reached[-1] < reached[0]
-
-
-def test_items_without_votes_do_not_disturb_the_search() -> None:
-    votes = votes_of([[[0], [1]], [[1], [0]], [[-1], [-2]], [[0], [0]]])
-    weights = small("brier").fit(votes, np.array([0, 1, 0, 0], dtype=np.int8), 0)
-    assert weights.by_annotator["a0"] > weights.by_annotator["a1"]

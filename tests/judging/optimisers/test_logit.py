@@ -48,20 +48,6 @@ def test_no_direction_inside_the_bounds_lowers_the_objective(seed: int, accuraci
     assert (slope[at_bound] >= -5e-3).all()
 
 
-def test_an_always_wrong_annotator_is_held_at_zero() -> None:
-    votes, names = simulated_votes([0.8, 0.0], items=100, relations=2)
-    weights = SharedWeightLogit(shrinkage=0.0).fit(votes, coded(votes, names), 0)
-    assert weights.by_annotator["model-1"] == 0
-
-
-def test_more_shrinkage_means_more_equal_cells() -> None:
-    votes, names = simulated_votes([0.9, 0.5], items=80, relations=2)
-    gold = coded(votes, names)
-    spreads = [np.std(point_of(SharedWeightLogit(shrinkage=by).fit(votes, gold, 0))[:4]) for by in (0.0, 5.0, 1e6)]
-    assert spreads[0] > spreads[1] > spreads[2]
-    assert spreads[2] < 1e-4
-
-
 def test_score_is_the_posterior_of_the_model() -> None:
     votes, names = simulated_votes([0.8, 0.6], items=30, relations=2)
     weights = SharedWeightLogit().fit(votes, coded(votes, names), 0)
@@ -118,12 +104,3 @@ def test_an_unanswered_question_leaves_the_others_as_they_are() -> None:
     weights = SharedWeightLogit().fit(votes, gold, 0)
     silent = only_first(votes)
     assert accuracy(score(silent, weights), gold) > accuracy(silent.shares()[:, 0, 0], gold) + 0.1
-
-
-def test_hard_votes_among_graded_ones_count_too() -> None:
-    votes, gold = graded_votes([0.0, 3.0], items=120)
-    assert votes.grades is not None
-    grades = votes.grades.copy()
-    grades[:, 1] = np.nan
-    weights = SharedWeightLogit().fit(replace(votes, grades=grades), gold, 0)
-    assert weights.by_annotator["model-1"] > 0.7

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pcs_annotator import Weights, score
 from pcs_annotator.judging.optimisers.simple import (
     MAX_TEMPER,
     NaiveBayes,
@@ -12,8 +11,7 @@ from pcs_annotator.judging.optimisers.simple import (
     pseudo_counts,
 )
 from tests.builders import simulated_votes, votes_of
-from tests.judging.metrics.alone import accuracy
-from tests.judging.strategies import biased_votes, coded, silenced
+from tests.judging.strategies import coded, silenced
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -44,11 +42,6 @@ def test_confusion_table_by_hand() -> None:
     assert 0 <= temper[0, 0] <= MAX_TEMPER
 
 
-def test_columns_of_a_confusion_table_are_probabilities() -> None:
-    table = log_confusion(np.array([[3.0, 0.0], [1.0, 2.0]]), np.ones((2, 2)))
-    np.testing.assert_allclose(np.exp(table), [[4 / 6, 1 / 4], [2 / 6, 3 / 4]])
-
-
 def test_correlated_errors_are_tempered() -> None:
     votes, names = simulated_votes([0.7], items=200, relations=1, labels=2)
     gold = coded(votes, names)
@@ -59,11 +52,3 @@ def test_correlated_errors_are_tempered() -> None:
     # eight copies carry no more information than one
     strength = float(np.abs(together.log_likelihood[0, 0]).max() / np.abs(alone.log_likelihood[0, 0]).max())
     assert strength == pytest.approx(1 / 8, rel=0.1)
-
-
-def test_learns_from_models_that_confuse_labels_consistently() -> None:
-    votes, gold = biased_votes()
-    codes = coded(votes, [label for label in gold if label])
-    weights = NaiveBayes().fit(votes, codes, 0)
-    assert accuracy(score(votes, weights), codes) > 0.85
-    assert accuracy(score(votes, Weights.uniform(votes)), codes) < 0.2

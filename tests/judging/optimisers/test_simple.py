@@ -43,15 +43,6 @@ def test_uniform_of_graded_votes_is_the_softmax_of_the_mean_log_odds() -> None:
     assert weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
 
 
-def test_uniform_averages_over_the_questions_that_a_model_answered() -> None:
-    votes, _ = graded_votes([1.0], items=5)
-    assert votes.grades is not None
-    codes, grades = votes.codes.copy(), votes.grades.copy()
-    codes[0, 0, 1], grades[0, 0, 1] = -1, np.nan
-    found = score(replace(votes, codes=codes, grades=grades), fit_weights(votes, {}, "uniform"))[0]
-    np.testing.assert_allclose(found, votes.grades[0, 0, 0, 0] / votes.grades[0, 0, 0, 0].sum(), atol=1e-6)
-
-
 @pytest.mark.parametrize("hard_cells", [1, 3])
 def test_uniform_of_a_panel_with_a_hard_vote_follows_the_equations(hard_cells: int) -> None:
     votes, _ = graded_votes([1.0, 0.5], items=4)
@@ -64,11 +55,3 @@ def test_uniform_of_a_panel_with_a_hard_vote_follows_the_equations(hard_cells: i
     shares = mixed.shares()
     by_model = shares.sum(axis=2) / shares.sum(axis=(2, 3))[..., np.newaxis]
     np.testing.assert_allclose(score(mixed, weights), by_model.mean(axis=1), atol=1e-9)
-
-
-def test_majority_counts_the_probabilities_of_graded_votes() -> None:
-    votes, _ = graded_votes([1.0, 0.5], items=4)
-    assert votes.grades is not None
-    first = votes.grades[:, :, 0, 0].astype(np.float64)
-    expected = (first / first.sum(axis=2, keepdims=True)).mean(axis=1)
-    np.testing.assert_allclose(score(votes, fit_weights(votes, {}, "majority")), expected, atol=1e-9)

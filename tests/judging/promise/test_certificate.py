@@ -20,7 +20,7 @@ from pcs_annotator.judging.promise.certificate import (
 from pcs_annotator.judging.promise.forecast import RowsNeeded
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
-from tests.judging.promise.test_thresholds import LABELS, drawn, judged
+from tests.judging.promise.test_thresholds import LABELS, judged
 
 PROMISE = Promise(max_error=0.1)
 
@@ -73,18 +73,6 @@ def test_of_labels_those_with_rows_that_are_not_accepted_use_their_part() -> Non
     found = certify(sample, ("a", "b", "c"), Promise(max_error=0.1, per_label=True))
     assert set(found.thresholds) == {"a", "b"}
     assert found.used == pytest.approx(found.level / 3)
-
-
-def test_the_number_of_rows_is_the_same_for_the_same_seed() -> None:
-    rows = drawn(60, seed=3)
-    promise = Promise(max_error=0.05)
-    assert certify(rows, LABELS, promise, seed=1) == certify(rows, LABELS, promise, seed=1)
-
-
-def test_without_a_promise_nothing_is_accepted() -> None:
-    empty = no_promise(PROMISE, 3, "3 gold rows are too few")
-    assert not empty.accepts(np.array([1.0, 1.0]), np.array([0, 1]), LABELS).any()
-    assert not empty.holds
 
 
 def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
@@ -142,11 +130,6 @@ def test_an_audit_that_grows_until_it_decides_is_rarely_wrong() -> None:
 
 
 NOW = Fingerprint("v", "g", "1")
-
-
-def test_a_certificate_is_in_force_while_nothing_changed() -> None:
-    found = replace(certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE), fingerprint=NOW)
-    assert in_force(found, NOW) is found
 
 
 def test_a_certificate_without_a_fingerprint_cannot_be_checked_and_stays() -> None:

@@ -144,23 +144,6 @@ def test_the_mean_of_estimates_is_the_truth(queue: str, draws: int, strength: Fl
     assert mean == pytest.approx([0.25, 0.5, 0.25])
 
 
-def test_weights_are_those_of_the_paper_if_all_draws_count_the_same() -> None:
-    probability = np.random.default_rng(0).uniform(0.01, 1, size=20)
-    m = np.arange(1, 21)
-    expected = 1 + (50 - 20) / (50 - m) * (1 / ((50 - m + 1) * probability) - 1)
-    draws = [Drawn(row, chance, 50 - row, 0) for row, chance in enumerate(probability)]
-    assert sample_of(draws, np.zeros(50, dtype=np.int8)).unscaled / 50 == pytest.approx(expected / 20)
-
-
-def test_when_all_rows_were_drawn_or_all_at_random_they_weigh_the_same() -> None:
-    for seed in range(20):
-        order, rng = np.random.default_rng(seed).permutation(4), np.random.default_rng(seed)
-        found = sample_of(run(order, 4, QUEUES["both"], rng), TRUTH)
-        assert found.weights == pytest.approx([0.25] * 4, rel=1e-4)
-    draws = [Drawn(row, 1 / (50 - row), 50 - row, 0) for row in range(30)]
-    assert sample_of(draws, np.zeros(50, dtype=np.int8)).weights == pytest.approx([1 / 30] * 30)
-
-
 @pytest.mark.system
 @pytest.mark.parametrize(("learn", "at_random"), [(0, 50), (100, 0), (80, 40)])
 def test_shares_from_a_review_are_unbiased_and_their_intervals_hold(learn: int, at_random: int) -> None:

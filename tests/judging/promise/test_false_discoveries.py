@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import ABSTAINED, Votes
+from pcs_annotator import Votes
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import audit
 from pcs_annotator.judging.promise.certificate import Certificate, certify
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_thresholds
@@ -87,14 +86,6 @@ def test_on_average_at_most_the_promised_share_is_wrong_and_more_is_accepted_tha
     assert accepted > 1.2 * certain
 
 
-@pytest.mark.parametrize(("wrong", "accepts"), [(0, 300), (100, 0)])
-def test_a_perfect_machine_is_accepted_and_a_useless_one_is_not(wrong: int, accepts: int) -> None:
-    gold = rows_of([0.9] * 100, [False] * wrong + [True] * (100 - wrong))
-    table = table_of([0.9] * 300)
-    found = find_thresholds(gold, LABELS, AVERAGE, table=table)
-    assert int((table.confidence >= found.get(EVERY_LABEL, np.inf)).sum()) == accepts
-
-
 def test_fewer_gold_rows_than_one_per_share_of_error_promise_nothing() -> None:
     table = table_of([0.9] * 50)
     assert AVERAGE.least_rows() == 9
@@ -153,21 +144,6 @@ def test_if_all_rows_have_gold_it_is_about_texts_like_these() -> None:
     assert judged.accepted is not None
     assert judged.accepted.sum() > 100
     assert (judged.best != unseen)[judged.accepted].mean() < 0.15
-
-
-def test_a_row_without_an_answer_is_not_accepted() -> None:
-    votes, truth = simulated()
-    codes = votes.codes.copy()
-    codes[-5:] = ABSTAINED
-    model, _ = fitted(replace(votes, codes=codes), truth)
-    accepted = model.judged(replace(votes, codes=codes)).accepted
-    assert accepted is not None
-    assert not accepted[-5:].any()
-    assert accepted[200:-5].any()
-
-
-def test_an_audit_compares_the_accepted_rows_with_the_promise_itself() -> None:
-    assert audit(AVERAGE, 100, 5).limit == 0.1
 
 
 def test_gold_that_was_not_drawn_at_random_carries_no_promise() -> None:

@@ -34,11 +34,3 @@ def test_useless_machines_leave_all_rows_and_perfect_ones_few() -> None:
     assert gold <= in_all < 150
     assert rows_to_finish(confidence, pilot_of(confidence, ~nothing, 500), 0.02, 0.075)[1] > 490
     assert rows_to_finish(confidence[:3], pilot_of(confidence, nothing, 3), 0.1, 0.075)[1] == 3  # hardly a table
-
-
-def test_a_large_table_is_foretold_from_some_of_its_rows() -> None:
-    rng = np.random.default_rng(0)
-    confidence = rng.beta(8, 1, size=60_000)
-    wrong = rng.random(60_000) > confidence
-    gold, in_all = rows_to_finish(confidence, pilot_of(confidence, wrong, 100), 0.05, 0.075)
-    assert 100 < gold < in_all < 60_000

@@ -131,15 +131,6 @@ def test_votes_without_groups_are_never_accepted_by_a_promise_about_groups() -> 
     assert not accepted.any()
 
 
-def test_groups_go_along_with_their_rows() -> None:
-    votes, _ = simulated({"en": 0.9, "de": 0.9}, items=6)
-    groups = list(votes.groups or ())
-    assert votes.take(np.array([3, 1])).groups == [groups[3], groups[1]]
-    assert Votes.joined([votes.take(slice(0, 2)), votes.take(slice(2, 6))]).groups == groups
-    bare = replace(votes, ids=list("uvwxyz"), groups=None)
-    assert Votes.joined([votes, bare]).groups is None
-
-
 def test_figures_of_groups_are_about_rows_that_the_fit_did_not_see() -> None:
     votes, truth = simulated({"en": 0.95, "hard": 0.6})
     model, trial = fitted(votes, truth)

@@ -61,14 +61,6 @@ def test_looks_together_never_use_more_than_all_errors_that_promises_may_have() 
     assert spent < promise.delta
 
 
-def test_the_level_of_a_test_falls_with_the_square_of_its_number() -> None:
-    promise, spent, levels = Promise(max_error=0.1), 0.0, []
-    for _ in range(100):
-        levels.append(promise.level(500, spent))
-        spent += levels[-1]
-    assert levels == pytest.approx([0.1 / (number * (number + 1)) for number in range(1, 101)])
-
-
 def test_what_earlier_looks_spent_makes_a_promise_harder() -> None:
     promise, rows = Promise(max_error=0.05), judged([0.9] * 150, [False] * 2 + [True] * 148)
     assert find_thresholds(rows, LABELS, promise) == {EVERY_LABEL: 0.9}
@@ -83,11 +75,6 @@ def test_the_sequence_stops_before_the_rows_that_are_wrong_too_often() -> None:
     assert found == {EVERY_LABEL: 0.99}
 
 
-def test_rows_of_equal_confidence_are_accepted_together_or_not_at_all() -> None:
-    mixed = judged([0.95] * 60, [True] * 45 + [False] * 15)
-    assert find_thresholds(mixed, LABELS, Promise(max_error=0.1)) == {}
-
-
 def test_an_error_among_the_most_confident_rows_does_not_end_the_search() -> None:
     # with one early error, a search from the strictest threshold would stop at once
     confidence = np.linspace(0.999, 0.97, 200)
@@ -95,16 +82,6 @@ def test_an_error_among_the_most_confident_rows_does_not_end_the_search() -> Non
     right[3] = False
     rows = Judged(confidence, np.zeros(200, dtype=np.int8), right)
     assert find_thresholds(rows, LABELS, Promise(max_error=0.05)) == {EVERY_LABEL: pytest.approx(0.97)}
-
-
-@given(st.integers(0, 10_000), st.sampled_from([0.05, 0.1, 0.2]), st.integers(1, 300))
-def test_an_accepted_threshold_passes_the_exact_binomial_test(seed: int, max_error: float, rows: int) -> None:
-    promise = Promise(max_error=max_error)
-    sample = drawn(rows, seed)
-    found = find_thresholds(sample, LABELS, promise)
-    if found:
-        taken = accepted(sample.confidence, sample.best, LABELS, found)
-        assert binom.cdf((~sample.right[taken]).sum(), taken.sum(), max_error) <= promise.level(rows) + 1e-12
 
 
 @given(st.integers(1, 600), st.floats(0, 1.2), st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.5]), st.floats(0, 0.099))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from pcs_annotator import Outcome
-from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.promise.promise import USED_UP, Promise
@@ -108,11 +105,3 @@ def test_too_few_rows_leave_the_product() -> None:
     assert found == WholeSets()
     assert found.accuracy is None
     assert SetResult.of(found, [outcomes(0.9), outcomes(0.5)]).confidence[0] == pytest.approx(0.45)
-
-
-@pytest.mark.parametrize(("rows", "promise"), [(60, PROMISE), (60, None), (5, PROMISE), (5, None)])
-def test_what_was_learned_can_be_stored(rows: int, promise: Promise | None) -> None:
-    found = fit_whole_sets(whole_rows(trials(rows))[1], promise)
-    again = from_plain(WholeSets, json.loads(json.dumps(to_plain(found))))
-    assert to_plain(again) == to_plain(found)
-    assert again.confidence(np.array([0.3, 0.9])).tolist() == found.confidence(np.array([0.3, 0.9])).tolist()

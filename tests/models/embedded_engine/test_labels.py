@@ -22,7 +22,7 @@ def network(tiny: Path) -> Network:
 
 def scores(network: Network, labels: Sequence[Sequence[int]]) -> list[float]:
     tree = LabelTree([[*label, END] for label in labels])
-    (answer,) = network.read([Piece.after(network.empty_cache(), PROMPT, tree)])
+    (answer,) = network.read_pieces([Piece.after(network.empty_cache(), PROMPT, tree)])
     found: list[float] = label_log_probabilities(tree, network, answer.states).tolist()
     return found
 
@@ -36,7 +36,7 @@ def step_by_step(network: Network, labels: Sequence[Sequence[int]]) -> list[floa
         for length in range(len(sequence)):
             start = sequence[:length]
             allowed = sorted({other[length] for other in sequences if other[:length] == start and len(other) > length})
-            (answer,) = network.read([Piece.after(network.empty_cache(), [*PROMPT, *start])])
+            (answer,) = network.read_pieces([Piece.after(network.empty_cache(), [*PROMPT, *start])])
             logits = network.logits(answer.states, allowed)[0].astype(float)
             total += logits[allowed.index(sequence[length])] - np.log(np.exp(logits).sum())
         found.append(total)

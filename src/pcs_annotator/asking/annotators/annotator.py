@@ -108,10 +108,10 @@ class Annotator:
         """Return what ledger keys call the model that `self.model` resolves to."""
         if not self.version:
             return identity_of(model)
-        given = base_annotator(self.name)
-        if isinstance(self.model, str) or given == _name_of(self.model):
+        described = base_annotator(self.name)
+        if isinstance(self.model, str) or described == _name_of(self.model):
             return f"{model.name}@{self.version}"
-        return f"{model.name.partition(':')[0]}:{given}@{self.version}"
+        return f"{model.name.partition(':')[0]}:{described}@{self.version}"
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
         """Return what to ask the model of this annotator about a text, or a vote if there is nothing to ask."""
@@ -121,7 +121,9 @@ class Annotator:
         if task.pair:
             if any(map(is_empty, (text + BETWEEN).split(BETWEEN)[:2])):
                 return Vote(label=None, reason="not a pair of texts", asked=False)
-            shown = [one._replace(text=task.shown_pair(one.text), label=task.meant(one.label)) for one in task.examples]
+            shown = [
+                part._replace(text=task.shown_pair(part.text), label=task.meant(part.label)) for part in task.examples
+            ]
             task = replace(task, examples=shown)
         plain = self.elicitation is None
         if task.together is not None:
@@ -137,8 +139,8 @@ class Annotator:
                 task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
             parts = text.split(BETWEEN, 1) if task.pair else [text]
-            fitted = [fit_text(one, room // len(parts), self.cut) for one in parts]
-            text, cut = BETWEEN.join(one.text for one in fitted), sum(one.cut for one in fitted)
+            fitted = [fit_text(part, room // len(parts), self.cut) for part in parts]
+            text, cut = BETWEEN.join(part.text for part in fitted), sum(part.cut for part in fitted)
             if not text.strip():
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)
         if task.pair:
@@ -163,14 +165,14 @@ class Annotator:
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
         talk = _conversation(self.elicitation, self.style)
-        found = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
-        if isinstance(found, Stated):
-            return Vote(label=found.guess, cut=cut, stated=found.over(task.labels))
-        if isinstance(found, str):
-            return Vote(label=None, reason="answer cut off" if last.finish == "length" else found, cut=cut)
+        parsed = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
+        if isinstance(parsed, Stated):
+            return Vote(label=parsed.guess, cut=cut, stated=parsed.over(task.labels))
+        if isinstance(parsed, str):
+            return Vote(label=None, reason="answer cut off" if last.finish == "length" else parsed, cut=cut)
         request = Request(
-            messages=found,
-            max_tokens=self._tokens_after(found, model),
+            messages=parsed,
+            max_tokens=self._tokens_after(parsed, model),
             constraint=Constraint(choices=("A", "B")) if constrained else None,
         )
         return replace(question, request=request)
@@ -180,8 +182,8 @@ class Annotator:
         listed = [task.labels]
         if task.together is not None and self._answers_several(model):
             # lists of labels have no grades, and models in this process grade only choices
-            own = getattr(model, "in_process", False)
-            listed = [part.labels for part in task.together.parts if not (part.many or own)]
+            in_process = getattr(model, "in_process", False)
+            listed = [part.labels for part in task.together.parts if not (part.many or in_process)]
         graded = self.elicitation is None and self.answers != "hard" and model.can_grade
         if not (graded and listed) or task.among or task.number:
             return 0
@@ -240,18 +242,18 @@ def _vote(reply: Reply, question: Question) -> Vote:
     seen = question.text, question.request.messages
     labels = task.among or task.labels  # a label that is not a candidate is an answer too
     if task.number:
-        said = read_number(reply.text, labels)
+        parsed = read_number(reply.text, labels)
     else:
-        said = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
-    if said.label is None:
-        return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
+        parsed = read_part(reply.text, task.together, *seen) if task.together else read_label(reply.text, labels, *seen)
+    if parsed.label is None:
+        return Vote(label=None, reason="answer cut off" if reply.finish == "length" else parsed.reason, cut=cut)
     if not question.request.logprobs or (task.together and task.together.own.many):
-        return Vote(label=said.label, cut=cut)
+        return Vote(label=parsed.label, cut=cut)
     graded = Graded(None, IN_PROSE)
-    if said.how in ("bare", "tag", "json"):
+    if parsed.how in ("bare", "tag", "json"):
         positions = part_of(reply.logprobs, task.together.name) if task.together else reply.logprobs
-        graded = grade(positions, tuple(task.labels), said.label)
-    return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
+        graded = grade(positions, tuple(task.labels), parsed.label)
+    return Vote(label=parsed.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
 def _complete_text(reply: Reply) -> str:

@@ -85,7 +85,7 @@ class _Walk:
         """Take one token; return what is wrong with it, or an empty text."""
         token, alternatives = position
         text, mass, leads_to = self._text, self._mass, self._continuations
-        own, total, lowest, seen = -1.0, 0.0, 2.0, 0
+        own_share, total, lowest, seen = -1.0, 0.0, 2.0, 0
         for other, log in alternatives:
             if not log <= TOLERANCE:
                 return IMPOSSIBLE
@@ -93,8 +93,8 @@ class _Walk:
                 continue
             share = exp(log)
             total += share
-            if own < 0 and other == token:
-                own = share
+            if own_share < 0 and other == token:
+                own_share = share
                 continue
             if share < lowest:  # noqa: PLR1730  # this runs for every token of every answer
                 lowest = share
@@ -105,22 +105,22 @@ class _Walk:
                 self.informed = True
                 self._found[mask.bit_length() - 1] += mass * share
             seen |= mask
-        if own < 0:
+        if own_share < 0:
             return NO_OWN if alternatives else NO_ALTERNATIVES
         if total > 1 + TOLERANCE:
             return IMPOSSIBLE
-        self._go_on(token, own, seen, left=1 - total, lowest=lowest)
+        self._go_on(token, own_share, seen, left=1 - total, lowest=lowest)
         return ""
 
-    def _go_on(self, token: str, own: float, seen: int, *, left: float, lowest: float) -> None:
+    def _go_on(self, token: str, share: float, seen: int, *, left: float, lowest: float) -> None:
         before = self.possible
         self.possible = self._continuations[self._text + token] if token else self._continuations.ended(self._text)
         self._text += token
         self.informed = self.informed or (lowest <= 1 and self.possible != before)
         unseen = before & self._every & ~(seen | self.possible)
         if unseen and left > 0:
-            self._bound_unseen(unseen, left, lowest if lowest <= 1 else own)
-        self._mass *= own
+            self._bound_unseen(unseen, left, lowest if lowest <= 1 else share)
+        self._mass *= share
 
     def _bound_unseen(self, unseen: int, left: float, lowest: float) -> None:
         """Give labels that are in no listed token the most they can have: no more than the least likely listed one."""
@@ -168,22 +168,22 @@ class _Continuations(dict[str, int]):
     def __init__(self, labels: tuple[str, ...]) -> None:
         super().__init__()
         self._words = vocabulary(labels)
-        self._bit = {label: 1 << place for place, label in enumerate(labels)}
+        self._bit = {label: 1 << code for code, label in enumerate(labels)}
         self._no_label = 1 << len(labels)
 
     def __missing__(self, text: str) -> int:
         if len(self) >= _KEPT_TEXTS:
             self.clear()
-        found = self[text] = self._labels_of(text)
-        return found
+        labels = self[text] = self._labels_of(text)
+        return labels
 
     def ended(self, text: str) -> int:
         """Return the label that a text is if nothing follows it; 0 if it is none."""
         return self._bit.get(self._words.match(text) or "", 0)
 
     def _labels_of(self, tokens: str) -> int:
-        said, cut = _decoded(tokens.encode("utf-8", "surrogateescape"))
-        line, line_break, _ = said.lstrip().partition("\n")
+        decoded, cut = _decoded(tokens.encode("utf-8", "surrogateescape"))
+        line, line_break, _ = decoded.lstrip().partition("\n")
         if line_break:
             return self.ended(line)
         mask = sum(self._bit[label] for label in self._words.starting_with(line, cut))
@@ -209,4 +209,4 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
 
 
 def _bits(mask: int) -> list[int]:
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]

@@ -56,7 +56,7 @@ def _head(text: str, max_tokens: int) -> str:
     sizes = range(min(len(text), _most(max_tokens)) + 1)
     size = max(0, bisect_right(sizes, max_tokens, key=lambda size: estimate_tokens(text[:size])) - 1)
     nearest = range(size, max(0, size - _NEAR), -1)
-    return text[: next((place for place in nearest if text[place].isspace()), size)]
+    return text[: next((position for position in nearest if text[position].isspace()), size)]
 
 
 def _tail(text: str, max_tokens: int) -> str:

@@ -82,10 +82,10 @@ def _examples(
 ) -> tuple[Message, ...]:
     """Return examples as questions and answers; models restricted to the labels give no reasons."""
     turns = []
-    for one in examples:
-        turns.append(Message("user", f"{fenced} {_between_markers(one.text, last_word)}"))
-        label = f"<label>{one.label}</label>" if answer == "tag" else one.label
-        turns.append(Message("assistant", f"{label} {sendable(one.why)}".strip() if answer == "tag" else label))
+    for example in examples:
+        turns.append(Message("user", f"{fenced} {_between_markers(example.text, last_word)}"))
+        label = f"<label>{example.label}</label>" if answer == "tag" else example.label
+        turns.append(Message("assistant", f"{label} {sendable(example.why)}".strip() if answer == "tag" else label))
     return tuple(turns)
 
 

@@ -42,7 +42,7 @@ def label_in_prose(text: str, words: LabelVocabulary) -> tuple[str | None, str]:
     "Not real, it is fake" is a vote for fake; "not real" is not a vote for fake, because a third label may be meant;
     "neither real nor fake" is not a vote. A label that is both negated and affirmed is not a vote.
     """
-    if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
+    if any(_REFUSED.match(text, match.end()) for match in _REFUSAL.finditer(text)):
         return None, "refusal"
     affirmed: set[str] = set()
     denied: set[str] = set()
@@ -81,8 +81,8 @@ def _negates(gap: str) -> bool:
 
 def _breaks_off_in_a_list(text: str, last: Mention, words: LabelVocabulary) -> bool:
     # "Classify as positive, neut": cut off before the second label, so the first one looks like the only one
-    found = _OPEN_LIST.match(text[last.end : last.end + _LONGEST_COORDINATION])
-    return found is not None and any(label.casefold().startswith(found[1].casefold()) for label in words.labels)
+    match = _OPEN_LIST.match(text[last.end : last.end + _LONGEST_COORDINATION])
+    return match is not None and any(label.casefold().startswith(match[1].casefold()) for label in words.labels)
 
 
 def _is_left_of_a_list(text: str, last: Mention) -> bool:

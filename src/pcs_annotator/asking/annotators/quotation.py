@@ -90,16 +90,16 @@ def own_words(reply: str, asked: str, prompt: Sequence[Message] = (), longest: i
     is_long = len(asked) > 3 * least
     if is_long and len(reply) < least:
         return reply
-    said = _words(reply)
-    if prompt and _repeats_frame(said):
+    words = _words(reply)
+    if prompt and _repeats_frame(words):
         asked = "\n".join(message.content for message in prompt)
     elif marker := MARKER.search(reply):
         # the prompt is not known, but what stands between its markers is the text
         reply = blanked(reply, [(marker.start(), reply.rindex(marker[0]) + len(marker[0]))])
-        said = _words(reply)
-    elif is_long and len(said) <= _FEW_WORDS and not _in_a_row(said, normal_text(asked), _SHORTEST_WORDS):
+        words = _words(reply)
+    elif is_long and len(words) <= _FEW_WORDS and not _in_a_row(words, normal_text(asked), _SHORTEST_WORDS):
         return reply
-    runs = list(_repetitions(said, _words(asked), least, cut_off=reply[-1:].isalnum()))
+    runs = list(_repetitions(words, _words(asked), least, cut_off=reply[-1:].isalnum()))
     spans = _spans(reply) if runs else []
     return blanked(reply, (_with_marks(reply, spans[start][0], spans[end - 1][1]) for start, end in runs))
 
@@ -108,15 +108,15 @@ def _words(text: str) -> list[str]:
     text = _without_escapes(text)
     if text.isascii():
         return [word for word in _ASCII_WORD.findall(text.lower()) if word]
-    return [word for found in _WORD.findall(text) if (word := normal(found))]
+    return [word for word_match in _WORD.findall(text) if (word := normal(word_match))]
 
 
 def _spans(text: str) -> list[Span]:
     """Return where the words of a text are."""
     text = _without_escapes(text)
     if text.isascii():
-        return [found.span() for found in _ASCII_WORD.finditer(text.lower()) if found[1]]
-    return [found.span() for found in _WORD.finditer(text) if normal(found[1] or "")]
+        return [match.span() for match in _ASCII_WORD.finditer(text.lower()) if match[1]]
+    return [match.span() for match in _WORD.finditer(text) if normal(match[1] or "")]
 
 
 def _without_escapes(text: str) -> str:
@@ -124,27 +124,27 @@ def _without_escapes(text: str) -> str:
     return _ESCAPE.sub(_unescaped, text) if "\\" in text or "&" in text or "<br" in text or "<BR" in text else text
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    first, second, entity = found.groups()
+def _unescaped(match: re.Match[str]) -> str:
+    first, second, entity = match.groups()
     meant = unescape(f"&{entity};") if entity else " "
     if first:
         meant = bytes.fromhex(first + (second or "")).decode("utf-16-be", "replace")
-    return meant.ljust(len(found[0]), "\u00ad" if meant.isalnum() else " ")
+    return meant.ljust(len(match[0]), "\u00ad" if meant.isalnum() else " ")
 
 
-def _in_a_row(words: list[str], known: Container[str], size: int) -> bool:
+def _in_a_row(words: list[str], allowed: Container[str], size: int) -> bool:
     """Return whether `size` known words are next to each other: a quick way to rule out a repetition."""
     row = 0
     for word in words:
-        row = row + 1 if word in known else 0
+        row = row + 1 if word in allowed else 0
         if row == size:
             return True
     return False
 
 
 def _repeats_frame(words: list[str]) -> bool:
-    known, rows = _frame()
-    return _in_a_row(words, known, _FRAME_WORDS) and not rows.isdisjoint(_rows(words, _FRAME_WORDS))
+    frame_words, rows = _frame()
+    return _in_a_row(words, frame_words, _FRAME_WORDS) and not rows.isdisjoint(_rows(words, _FRAME_WORDS))
 
 
 @cache
@@ -159,46 +159,42 @@ def _rows(words: list[str], size: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[step:] for step in range(size)), strict=False)
 
 
-def _repetitions(said: list[str], source: list[str], least: int, *, cut_off: bool) -> Iterator[Span]:
+def _repetitions(words: list[str], source: list[str], least: int, *, cut_off: bool) -> Iterator[Span]:
     """Yield the runs of words that are repeated: the longest at each place, from left to right."""
     if len(source) < _SHORTEST_WORDS or sum(map(len, source[:least])) < least:
-        yield from _whole(said, source)
+        yield from _whole(words, source)
         return
     places: dict[tuple[str, ...], list[int]] = {}
-    for place, row in enumerate(_rows(source, _SHORTEST_WORDS)):
-        known = places.setdefault(row, [])
-        if len(known) < _PLACES:
-            known.append(place)
+    for at, row in enumerate(_rows(source, _SHORTEST_WORDS)):
+        positions = places.setdefault(row, [])
+        if len(positions) < _PLACES:
+            positions.append(at)
     done = here = 0
-    for position, row in enumerate(_rows(said, _SHORTEST_WORDS)):
+    for position, row in enumerate(_rows(words, _SHORTEST_WORDS)):
         if position < here or row not in places:
             continue
-        length, place = max((_common(said, position, source, place), place) for place in places[row])
+        length, at = max((_common(words, position, source, at), at) for at in places[row])
         start, end = position, position + length
-        while start > done and place + start - position > 0 and said[start - 1] == source[place + start - position - 1]:
+        while start > done and at + start - position > 0 and words[start - 1] == source[at + start - position - 1]:
             start -= 1
-        if (
-            cut_off
-            and end == len(said) - 1
-            and "".join(source[place + length : place + length + 1]).startswith(said[end])
-        ):
+        if cut_off and end == len(words) - 1 and "".join(source[at + length : at + length + 1]).startswith(words[end]):
             end += 1
-        if sum(map(len, said[start:end])) >= least:
+        if sum(map(len, words[start:end])) >= least:
             yield start, end
             done = here = end
 
 
-def _common(said: list[str], position: int, source: list[str], place: int) -> int:
-    length, most = _SHORTEST_WORDS, min(len(said) - position, len(source) - place)
-    while length < most and said[position + length] == source[place + length]:
+def _common(words: list[str], position: int, source: list[str], at: int) -> int:
+    length, most = _SHORTEST_WORDS, min(len(words) - position, len(source) - at)
+    while length < most and words[position + length] == source[at + length]:
         length += 1
     return length
 
 
-def _whole(said: list[str], source: list[str]) -> Iterator[Span]:
+def _whole(words: list[str], source: list[str]) -> Iterator[Span]:
     size, here = len(source), 0
-    for position in range(len(said) - size + 1 if size > 1 else 0):
-        if position >= here and said[position : position + size] == source:
+    for position in range(len(words) - size + 1 if size > 1 else 0):
+        if position >= here and words[position : position + size] == source:
             here = position + size
             yield position, here
 

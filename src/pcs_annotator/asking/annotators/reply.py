@@ -101,8 +101,8 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Seque
         ParsedReply(label=None, reason='negated label', how='')
     """
     words = vocabulary(tuple(labels))
-    said = reply.strip()
-    return _read_short(said, words, asked) or _read_long(*_own_words(said, words, asked, prompt), asked, words)
+    answer = reply.strip()
+    return _read_short(answer, words, asked) or _read_long(*_own_words(answer, words, asked, prompt), asked, words)
 
 
 def read_number(reply: str, labels: Sequence[str]) -> ParsedReply:
@@ -111,11 +111,11 @@ def read_number(reply: str, labels: Sequence[str]) -> ParsedReply:
     >>> read_number("<label>about 1,200 euros</label>", ("0", "500", "1000", "1500")).label
     '1000'
     """
-    said = without_thinking(reply)
-    tags = re.findall(rf"{OPENING_TAG}([^<>]*+)<\s*+/\s*+label\s*+>", said, re.IGNORECASE)
-    value = number_in(tags[-1] if tags else said)
+    answer = without_thinking(reply)
+    tags = re.findall(rf"{OPENING_TAG}([^<>]*+)<\s*+/\s*+label\s*+>", answer, re.IGNORECASE)
+    value = number_in(tags[-1] if tags else answer)
     if value is None:
-        return ParsedReply(None, "no number, or several" if said.strip() else "empty reply")
+        return ParsedReply(None, "no number, or several" if answer.strip() else "empty reply")
     label = nearest_step(value, labels)
     return ParsedReply(label, "" if label else "outside the range", "" if label is None else "tag" if tags else "bare")
 
@@ -139,27 +139,27 @@ def _own_words(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence
     """Return a reply without its reasoning, and only its own words; both have every character in its place."""
     if len(answer) > _LONGEST_READ:
         answer = f"{answer[: _LONGEST_READ // 2]}\n{answer[-_LONGEST_READ // 2 :]}"
-    own = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
+    written = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
     # Reasoning is found after repetitions, because a text cannot open or close it.
-    reasoning = thinking_spans(own)
-    came, own = blanked(answer, reasoning), blanked(own, reasoning)
-    if asked and _QUOTING.search(own):
-        own = _without_short_quotations(came, own, words, asked)
-    return came, own
+    reasoning = thinking_spans(written)
+    came, written = blanked(answer, reasoning), blanked(written, reasoning)
+    if asked and _QUOTING.search(written):
+        written = _without_short_quotations(came, written, words, asked)
+    return came, written
 
 
-def _read_long(came: str, own: str, asked: str, words: LabelVocabulary) -> ParsedReply:
+def _read_long(came: str, written: str, asked: str, words: LabelVocabulary) -> ParsedReply:
     if not came.strip():
         return ParsedReply(None, "only reasoning, no answer")
     if _is_part_of_text(came, asked):
         return ParsedReply(None, "only echoes the text")
-    reading = _from_tags(came, own, words)
-    said = collapsed(own)
-    reading = reading or _from_json(said, words) or _from_statement(said, words)
+    reading = _from_tags(came, written, words)
+    answer = collapsed(written)
+    reading = reading or _from_json(answer, words) or _from_statement(answer, words)
     if reading is not None:
         return reading
-    label, reason = label_in_prose(said, words)
-    if reason == "no label in reply" and own != came:
+    label, reason = label_in_prose(answer, words)
+    if reason == "no label in reply" and written != came:
         reason = "only echoes the text"
     return ParsedReply(label, reason, "prose" if label is not None else "")
 
@@ -176,16 +176,16 @@ def without_reasoning(reply: str) -> str:
     return blanked(reply, thinking_spans(reply))
 
 
-def _without_short_quotations(came: str, own: str, words: LabelVocabulary, asked: str) -> str:
+def _without_short_quotations(came: str, written: str, words: LabelVocabulary, asked: str) -> str:
     """Leave out tags and JSON answers that the text has, unless alone on their line, and phrases in quotation marks."""
-    found = list(islice(_QUOTABLE.finditer(own), _QUOTATIONS_LOOKED_AT))
+    quotations = list(islice(_QUOTABLE.finditer(written), _QUOTATIONS_LOOKED_AT))
     text = normal_text(asked)
-    options = {form.start() for pair in pairwise(found) if _are_options(came, *pair) for form in pair}
+    options = {form.start() for pair in pairwise(quotations) if _are_options(came, *pair) for form in pair}
     return blanked(
-        own,
+        written,
         [
             form.span()
-            for form in found
+            for form in quotations
             if normal(form[0].strip(_QUOTES)) in text
             and form.start() not in options
             and (words.match(form[0]) is None if form["phrase"] else not _alone_on_line(came, *form.span()))
@@ -205,8 +205,8 @@ def _alone_on_line(text: str, start: int, end: int) -> bool:
     return not around or _STATED.fullmatch(around) is not None
 
 
-def _from_tags(came: str, own: str, words: LabelVocabulary) -> ParsedReply | None:
-    tags = _complete_tags(came, own, words)
+def _from_tags(came: str, written: str, words: LabelVocabulary) -> ParsedReply | None:
+    tags = _complete_tags(came, written, words)
     if not any(tag.own for tag in tags):
         return None
     decisions = [tag for run in _runs(came, tags) if not _lists_options(came, run, words) for tag in run if tag.own]
@@ -216,17 +216,17 @@ def _from_tags(came: str, own: str, words: LabelVocabulary) -> ParsedReply | Non
     return ParsedReply(label, how="tag") if label is not None else ParsedReply(None, "no label in the tag")
 
 
-def _complete_tags(came: str, own: str, words: LabelVocabulary) -> list[_Tag]:
+def _complete_tags(came: str, written: str, words: LabelVocabulary) -> list[_Tag]:
     """Return the tags of the reply as it came, because a list of options is one even if the text has one of them."""
     tags: list[_Tag] = []
     opening: re.Match[str] | None = None
-    for found in _TAG.finditer(came):
-        if not found[1]:
-            opening = found
+    for match in _TAG.finditer(came):
+        if not match[1]:
+            opening = match
         elif opening is not None:
-            inside = slice(opening.end(), found.start())
+            inside = slice(opening.end(), match.start())
             label = words.match(came[inside])
-            tags.append(_Tag(opening.start(), found.end(), label, came[inside] == own[inside]))
+            tags.append(_Tag(opening.start(), match.end(), label, came[inside] == written[inside]))
             opening = None
     return tags
 
@@ -258,8 +258,8 @@ def _from_json(text: str, words: LabelVocabulary) -> ParsedReply | None:
     if not values:
         return None
     # a list is an answer only if it has one element
-    single = [found for found in values if bool(found[1]) == bool(found[3])]
-    named = {words.match(_unquoted(found[2])) for found in single} - {None}
+    single = [match for match in values if bool(match[1]) == bool(match[3])]
+    named = {words.match(_unquoted(match[2])) for match in single} - {None}
     if len(named) == 1:
         return ParsedReply(named.pop(), how="json")
     return ParsedReply(None, "two labels in reply" if named else "no label in the JSON")

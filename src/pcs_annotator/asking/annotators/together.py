@@ -20,21 +20,21 @@ _BETWEEN = re.compile(r"[;,|\n]|\band\b")
 
 def read_part(reply: str, asked: AskedTogether, text: str, prompt: Sequence[Message]) -> ParsedReply:
     """Return the label of one variable in a reply to several questions; a variable that cannot be read is silent."""
-    own = asked.own
-    said = _own_line(reply, asked)
-    if not own.many:
-        return read_label(said, own.labels, text, prompt)
-    *answers, _ = re.split("</label>", said, flags=re.IGNORECASE)
+    part = asked.own
+    line = _own_line(reply, asked)
+    if not part.many:
+        return read_label(line, part.labels, text, prompt)
+    *answers, _ = re.split("</label>", line, flags=re.IGNORECASE)
     tags = [
         tag[1] for answer in answers if len(tag := re.split("<label>", answer, maxsplit=1, flags=re.IGNORECASE)) > 1
     ]
     if not tags:
-        return ParsedReply(None, f"no <{own.name}> in the reply")
-    words = vocabulary((*own.labels, NOTHING))
+        return ParsedReply(None, f"no <{part.name}> in the reply")
+    words = vocabulary((*part.labels, NOTHING))
     whole = words.match(tags[-1])  # a label may have a comma in it
-    named = [whole] if whole else [words.match(one) for one in _BETWEEN.split(tags[-1].strip().strip("[]")) if one]
+    named = [whole] if whole else [words.match(name) for name in _BETWEEN.split(tags[-1].strip().strip("[]")) if name]
     if not named or None in named or (NOTHING in named and len(named) > 1):
-        return ParsedReply(None, f"<{own.name}> has something that is not a label")
+        return ParsedReply(None, f"<{part.name}> has something that is not a label")
     return ParsedReply(YES if asked.label in named else NO, how="tag")
 
 

@@ -68,14 +68,14 @@ class LabelVocabulary:
         """Return the labels that an answer with these first tokens may be; `cut` has the bytes of half a character."""
         bare = self.undressed(text).casefold()
         spaced = _SEPARATORS.sub(" ", bare)
-        found: set[str] = set()
+        labels: set[str] = set()
         complete = ""
         for form, label in self.forms.items():
             if any(_starts(form, start, cut) for start in {text.casefold(), bare, spaced}):
-                found.add(label)
+                labels.add(label)
             elif len(form) > len(complete) and spaced.startswith(form) and _word_ends(spaced[len(form) :]):
                 complete = form
-        return found | {self.forms[complete]} if complete else found
+        return labels | {self.forms[complete]} if complete else labels
 
     def undressed(self, text: str) -> str:
         """Return the first tokens of an answer without what may stand before a label."""
@@ -93,9 +93,9 @@ class LabelVocabulary:
         """Yield the labels that occur in the text as whole words, from left to right, without overlap."""
         if self.pattern is None:
             return
-        for found in self.pattern.finditer(text):
+        for match in self.pattern.finditer(text):
             # one group per label, so the last group that matched is the only one
-            yield Mention(self.labels[(found.lastindex or 1) - 1], *found.span())
+            yield Mention(self.labels[(match.lastindex or 1) - 1], *match.span())
 
 
 @lru_cache(maxsize=256)
@@ -109,8 +109,10 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
     forms: dict[str, str] = {}
     # An exact spelling of a label means that label, even if it could be a variant of another.
     _claim(forms, spelled)
-    _claim(forms, {label: {_plain(form) for form in found} for label, found in spelled.items()})
-    _claim(forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in found} for label, found in spelled.items()})
+    _claim(forms, {label: {_plain(form) for form in spellings} for label, spellings in spelled.items()})
+    _claim(
+        forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in spellings} for label, spellings in spelled.items()}
+    )
     pattern = "|".join(f"({_whole_word(label)})" for label in usable)
     longest = max((len(form) for form in forms), default=0)
     return LabelVocabulary(

@@ -62,15 +62,17 @@ def read_batches(path: Path) -> list[BatchRecord]:
 
 def write_batches(path: Path, records: Sequence[BatchRecord]) -> None:
     """Write all batches; of those that have ended, the requests are left out."""
-    packed = ("" if one.end else b64encode(b"".join(sorted(one.keys))).decode() for one in records)
-    write_json(path, {"batches": [{**asdict(one), "keys": keys} for one, keys in zip(records, packed, strict=True)]})
+    packed = ("" if record.end else b64encode(b"".join(sorted(record.keys))).decode() for record in records)
+    write_json(
+        path, {"batches": [{**asdict(record), "keys": keys} for record, keys in zip(records, packed, strict=True)]}
+    )
 
 
 def _record(values: Mapping[str, Any]) -> BatchRecord:
     raw = b64decode(values["keys"])
     keys = {raw[start : start + KEY_BYTES] for start in range(0, len(raw), KEY_BYTES)}
-    known = {name: values[name] for name in BatchRecord.__slots__ if name in values}
-    return BatchRecord(**{**known, "keys": keys})
+    kept = {name: values[name] for name in BatchRecord.__slots__ if name in values}
+    return BatchRecord(**{**kept, "keys": keys})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +253,7 @@ class Batches:
             return {}
         kind = BatchKind(record.model, record.purpose, record.logprobs, record.choices)
         try:
-            return {key: api.read(kind.request(), answer)}
+            return {key: api.parse_answer(kind.request(), answer)}
         except errors.Unanswerable as error:
             self._collector.refused[key] = error
         except (errors.ServerTrouble, errors.RateLimited) as error:
@@ -260,8 +262,8 @@ class Batches:
 
     async def _keep(self, replies: dict[bytes, Reply], record: BatchRecord) -> None:
         """Store replies that the ledger does not have yet, at the price of a batch."""
-        known = await self._asker.ledger.find(list(replies)) if replies else {}
-        new = {key: reply for key, reply in replies.items() if key not in known}
+        stored = await self._asker.ledger.find(list(replies)) if replies else {}
+        new = {key: reply for key, reply in replies.items() if key not in stored}
         entries = []
         for key, reply in new.items():
             paid = self._paid(record, reply)

@@ -262,7 +262,7 @@ class BudgetTracker(Expenses):
     def left(self) -> dict[str, float]:
         """Return setting → what is left of its limit; any thread may ask, because nothing is changed or looked up."""
         limits = self._limits(Cost(None, 0))
-        return {one.option.strip("-").replace("-", "_"): max(0.0, one.most - one.spent) for one in limits}
+        return {limit.option.strip("-").replace("-", "_"): max(0.0, limit.most - limit.spent) for limit in limits}
 
     def _paid_today(self) -> float:
         return self._usd_today if today() == self._day else 0.0

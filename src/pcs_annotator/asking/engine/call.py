@@ -119,11 +119,11 @@ class Asker:
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
         try:
-            known = await self._answered_meanwhile(call)
-            reply = known or await self._until_answered(call)
-            if known is None:
+            answered = await self._answered_meanwhile(call)
+            reply = answered or await self._until_answered(call)
+            if answered is None:
                 self.shared.note_answer(call.key)
-            self._count(call, reply, paid=known is None)
+            self._count(call, reply, paid=answered is None)
         except BaseException as error:
             self.ledger.give_up(call.key)
             answer.set_exception(error if isinstance(error, Exception) else errors.Interrupted("the call was stopped"))
@@ -136,8 +136,8 @@ class Asker:
 
     async def _answered_meanwhile(self, call: Call) -> Reply | None:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
-        known = call.key in self.shared.answered
-        reply = (await self.ledger.find([call.key])).get(call.key) if known else None
+        answered = call.key in self.shared.answered
+        reply = (await self.ledger.find([call.key])).get(call.key) if answered else None
         return reply or await self.ledger.claim(call.key)
 
     def _count(self, call: Call, reply: Reply, *, paid: bool) -> None:
@@ -198,7 +198,7 @@ class Asker:
                 refusals, trouble = refusals + 1, error
                 wait = self._wait_after(None)
             except errors.ServerTrouble as error:
-                pace.failed(str(error), found=not isinstance(error, errors.UnknownHost))
+                pace.failed(str(error), model_exists=not isinstance(error, errors.UnknownHost))
                 failures, trouble = failures + 1, error
                 # below a ceiling that doubles, and random, so that failed calls are not repeated all at once
                 doubled = self.patience.first_wait * 2 ** (failures - 1)
@@ -235,8 +235,8 @@ class Asker:
             raise self._stopped
         seconds = self.patience.seconds_for(call.most.output)
         try:
-            own = getattr(call.model, "in_process", False)
-            with nullcontext() if own else deadline(seconds):
+            in_process = getattr(call.model, "in_process", False)
+            with nullcontext() if in_process else deadline(seconds):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
             _LOG.debug("%s: no answer within %g s", name, seconds)
@@ -263,13 +263,13 @@ class Asker:
 
     def learn(self, model: ChatModel, reply: Reply) -> None:
         """Remember whether a model gives log-probabilities that are of use; the first answer tells."""
-        known = self._gives.get(model.name)
-        if known:
+        kind_known = self._gives.get(model.name)
+        if kind_known:
             return
         gives = tells(reply.logprobs)
-        if known is gives or not reply.text:
+        if kind_known is gives or not reply.text:
             return
-        if known is None and reply.logprobs is None and model.can_grade:
+        if kind_known is None and reply.logprobs is None and model.can_grade:
             errors.warn_user(
                 f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
             )
@@ -299,9 +299,9 @@ class Rewriter:
     async def __call__(self, request: Request) -> Reply:
         """Return the answer to one request."""
         key = call_key(identity_of(self.model), request, 0).own
-        known = await self.asker.ledger.find([key])
-        if known:
-            reply = known[key]
+        stored = await self.asker.ledger.find([key])
+        if stored:
+            reply = stored[key]
             self.asker.tally.count_answer(self.model.name, "rewrite", reply.usage, paid=False)
         else:
             reply = await self.asker.ask(Call(self.model, request, key, "rewrite"))

@@ -110,16 +110,16 @@ async def _first_steps_first(adaptive_items: AsyncIterable[AdaptiveItem]) -> Asy
     ended: asyncio.Queue[AdaptiveItem | None] = asyncio.Queue()
     begun = 0
 
-    async def first(one: AdaptiveItem) -> None:
+    async def first(item: AdaptiveItem) -> None:
         unsettled = None
         try:
-            unsettled = one if await one.step() else None
+            unsettled = item if await item.step() else None
         finally:
             ended.put_nowait(unsettled)
 
-    async for one in adaptive_items:
+    async for item in adaptive_items:
         begun += 1
-        yield partial(first, one)
+        yield partial(first, item)
     for _ in range(begun):
         if (unsettled := await ended.get()) is not None:
             yield unsettled.settle

@@ -56,8 +56,8 @@ class VoteBuffer:
         if row == len(self._codes):
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
             self._stated, self._grades = (
-                None if one is None else np.concatenate([one, np.full_like(one, np.nan)])
-                for one in (self._stated, self._grades)
+                None if array is None else np.concatenate([array, np.full_like(array, np.nan)])
+                for array in (self._stated, self._grades)
             )
         return row
 
@@ -126,8 +126,8 @@ class PreparedJob:
         """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
         gives = ledger.graded_models()
         annotators = [
-            one if one.answers == "graded" or gives.get(model.name, True) else replace(one, answers="hard")
-            for one, model in job.annotators
+            asked if asked.answers == "graded" or gives.get(model.name, True) else replace(asked, answers="hard")
+            for asked, model in job.annotators
         ]
         return cls(
             job,
@@ -166,11 +166,11 @@ class ItemAsker:
                 text = await self.rewrite(row, item, relation)
                 if text is not None:
                     asked[-1].append((relation, self._questions(row, relation, text, self._everyone(relation))))
-        keys = [key for parts in asked for _, some in parts for one in some for key in one.key]
-        known = await self.asker.ledger.find(keys)
+        keys = [key for parts in asked for _, some in parts for question in some for key in question.key]
+        stored = await self.asker.ledger.find(keys)
         work: list[Callable[[], Awaitable[None]]] = []
         for row, item, parts in zip(rows, items, asked, strict=True):
-            missing = [(relation, *self._take_known(row, relation, some, known)) for relation, some in parts]
+            missing = [(relation, *self._take_known(row, relation, some, stored)) for relation, some in parts]
             missing = [(relation, some, following) for relation, some, following in missing if some or following]
             if missing or self._rewritten:
                 work.append(partial(self._ask_rest, row, item, missing))
@@ -241,21 +241,21 @@ class ItemAsker:
         return asked
 
     async def _ask_all(self, row: int, relation: int, asked: _Questions) -> None:
-        known = await self.asker.ledger.find([key for one in asked for key in one.key])
-        await gather_all(self._calls(row, relation, *self._take_known(row, relation, asked, known)))
+        stored = await self.asker.ledger.find([key for question in asked for key in question.key])
+        await gather_all(self._calls(row, relation, *self._take_known(row, relation, asked, stored)))
 
     def _take_known(
-        self, row: int, relation: int, asked: _Questions, known: Mapping[bytes, Reply]
+        self, row: int, relation: int, asked: _Questions, stored: Mapping[bytes, Reply]
     ) -> tuple[_Questions, _Questions]:
         """Store the votes in known replies; return the questions without one, and those that follow from replies."""
         self.tally.questions += len(asked)
         missing, following = [], []
-        for one in asked:
-            answered = self._known(one, relation, known)
+        for question in asked:
+            answered = self._known(question, relation, stored)
             if answered is None:
-                missing.append(one)
+                missing.append(question)
                 continue
-            model = self.job.annotators[one.annotator][1]
+            model = self.job.annotators[question.annotator][1]
             self.tally.count_answer(model.name, "label", answered[1].usage, paid=False)
             further = self._read(row, relation, *answered)
             if further is not None:
@@ -265,17 +265,17 @@ class ItemAsker:
     def _calls(
         self, row: int, relation: int, missing: _Questions, following: _Questions
     ) -> list[Coroutine[Any, Any, None]]:
-        work = [self._ask_one(row, relation, one) for one in missing]
+        work = [self._ask_one(row, relation, question) for question in missing]
         return [*work, self._ask_all(row, relation, following)] if following else work
 
     def _known(
-        self, asked: _PendingQuestion, relation: int, known: Mapping[bytes, Reply]
+        self, asked: _PendingQuestion, relation: int, stored: Mapping[bytes, Reply]
     ) -> tuple[_PendingQuestion, Reply] | None:
         """Return a question and its reply in the ledger: its own, or that to the same question with other answers."""
-        reply = known.get(asked.key.own)
+        reply = stored.get(asked.key.own)
         if reply is not None:
             return asked, reply
-        reply = known.get(asked.key.twin)
+        reply = stored.get(asked.key.twin)
         request = asked.question.request
         if reply is None or (
             request.logprobs and self._asking[relation].annotators[asked.annotator].answers == "graded"
@@ -304,12 +304,12 @@ class ItemAsker:
         model = self.job.annotators[asked.annotator][1]
         asking = self._asking[relation]
         replies = (*asked.replies, reply)
-        found = asking.annotators[asked.annotator].parse_reply(asked.question, replies, model)
-        if isinstance(found, Vote):
-            self._store(row, relation, asked.annotator, asked.draw, found)
+        vote = asking.annotators[asked.annotator].parse_reply(asked.question, replies, model)
+        if isinstance(vote, Vote):
+            self._store(row, relation, asked.annotator, asked.draw, vote)
             return None
-        key = call_key(self._identities[asked.annotator], found.request, asked.draw)
-        return _PendingQuestion(asked.annotator, asked.draw, found, key, replies)
+        key = call_key(self._identities[asked.annotator], vote.request, asked.draw)
+        return _PendingQuestion(asked.annotator, asked.draw, vote, key, replies)
 
     def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:

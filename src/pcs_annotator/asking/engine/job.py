@@ -51,7 +51,7 @@ class Job:
         for relation in self.relations:
             if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
-        rewrites = next((one.name for one in self.relations if self.task.pair and text_parts(one)), None)
+        rewrites = next((entry.name for entry in self.relations if self.task.pair and text_parts(entry)), None)
         if rewrites:
             raise ConfigError(
                 f"relation {rewrites!r} rewrites a text, and a pair has two: use order, wording or layout"
@@ -59,38 +59,38 @@ class Job:
         self._check_questions()
         self._refuse_same_questions()
         self._refuse_examples()
-        stated = next((one.name for one, _ in self.annotators if kind_of(one.name)), None)
+        stated = next((entry.name for entry, _ in self.annotators if kind_of(entry.name)), None)
         if stated and (self.task.asked or self.task.number):
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
 
     def form(self, relation: Relation, annotators: Sequence[Annotator] | None = None) -> "QuestionForm":
         """Return how a relation puts the question; where some relation asks with examples, others ask without."""
-        plain = not any("examples" in one.needs for one in self.relations)
+        plain = not any("examples" in shown.needs for shown in self.relations)
         asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
         return QuestionForm.of(Phrasing(task=self.task, examples=int(plain)), asking, relation)
 
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""
         asked = [(relation, text_parts(relation), self.form(relation)) for relation in self.relations]
-        for (one, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
+        for (first, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
             if one_texts == other_texts and one_asking == other_asking:
                 two_labels = bool(one_asking.order) and len(self.task.labels) == 2
                 why = ", because two labels have only one other order" if two_labels else ""
                 raise ConfigError(
-                    f"relations {one.name!r} and {other.name!r} ask the same question{why}: leave one of them out"
+                    f"relations {first.name!r} and {other.name!r} ask the same question{why}: leave one of them out"
                 )
 
     def _check_questions(self) -> None:
         annotators = [annotator.name for annotator, _ in self.annotators]
         relations = [relation.name for relation in self.relations]
-        for annotator, own in self.questions.items():
+        for annotator, asked_under in self.questions.items():
             if annotator not in annotators:
                 raise ConfigError(
                     f"questions are listed for {annotator!r}, which is not asked: {', '.join(annotators)} are"
                 )
-            unknown = [name for name in own if name not in relations]
-            if unknown or not own:
+            unknown = [name for name in asked_under if name not in relations]
+            if unknown or not asked_under:
                 what = f"the relation {unknown[0]!r} is not used here" if unknown else "the list is empty"
                 raise ConfigError(f"questions for {annotator!r}: {what}; choose from {', '.join(relations)}")
 
@@ -104,12 +104,12 @@ class Job:
 
     def asked_under(self, relation: int) -> list[int]:
         """Return the annotators that are asked under a relation; with examples, not those that get none."""
-        one = self.relations[relation]
+        relation_ = self.relations[relation]
         return [
-            place
-            for place, (annotator, model) in enumerate(self.annotators)
-            if one.name in self.questions.get(annotator.name, (one.name,))
-            and not ("examples" in one.needs and gets_no_examples(model))
+            number
+            for number, (annotator, model) in enumerate(self.annotators)
+            if relation_.name in self.questions.get(annotator.name, (relation_.name,))
+            and not ("examples" in relation_.needs and gets_no_examples(model))
         ]
 
     def check_strategy(self, strategy: Strategy) -> None:
@@ -168,15 +168,15 @@ class QuestionForm(NamedTuple):
     def about(self, text: str) -> Task:
         """Return the task with the labels and examples for a text as the user gave it, which its rewrites get too."""
         task = self.task
-        given: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         if self.bank is not None:
-            given["examples"] = self.bank.of(text, task.nearest, self.skipped)
+            changes["examples"] = self.bank.of(text, task.nearest, self.skipped)
         if self.finder is not None:
-            found = self.finder.of(text, task.asked)
-            labels = [found[place] for place in self.arranged]
+            candidates = self.finder.of(text, task.asked)
+            labels = [candidates[position] for position in self.arranged]
             meanings = {label: task.meanings[label] for label in labels if label in task.meanings}
-            given |= {"labels": labels, "meanings": meanings, "among": task.labels}
-        return replace(task, **given) if given else task
+            changes |= {"labels": labels, "meanings": meanings, "among": task.labels}
+        return replace(task, **changes) if changes else task
 
     def in_task_order(self, vote: Vote) -> Vote:
         """Return the vote with its probabilities in the order of the job's labels, about texts as they were given."""
@@ -184,7 +184,7 @@ class QuestionForm(NamedTuple):
             vote = replace(vote, label=self.task.meant(vote.label))
         if not self.order or (vote.stated is None and vote.grades is None):
             return vote
-        stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
+        stated, grades = (values and tuple(values[at] for at in self.order) for values in (vote.stated, vote.grades))
         return replace(vote, stated=stated, grades=grades)
 
 
@@ -192,7 +192,7 @@ def _arranged(question: Phrasing, relation: Relation) -> tuple[int, ...]:
     """Return the order in which a relation lists candidates, whichever they are."""
     task = question.task
     some = task.labels[: task.asked]
-    examples = [one._replace(label=some[0]) for one in task.examples]
+    examples = [example._replace(label=some[0]) for example in task.examples]
     few = replace(task, labels=some, meanings={}, examples=examples, known=(), together=None)
     return tuple(positions_of(rephrased(relation, replace(question, task=few)).task.labels, some, "label"))
 
@@ -203,7 +203,10 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
     It is another one every time if a relation has code from elsewhere, because a change of that would not be noticed.
     """
     asked: list[object] = [code_stamp(), job.task, job.draws]
-    asked += [job.rewriter and identity_of(job.rewriter), {name: [*own] for name, own in sorted(job.questions.items())}]
+    asked += [
+        job.rewriter and identity_of(job.rewriter),
+        {name: [*names] for name, names in sorted(job.questions.items())},
+    ]
     for annotator, model in job.annotators:
         how = [getattr(annotator, entry.name) for entry in fields(annotator) if entry.name != "model"]
         asked += [annotator.identity(model), model.context_tokens, *how]
@@ -211,7 +214,12 @@ def job_digest(job: Job, items: Iterable[Item]) -> str:
         parts = list(_parts(relation))
         if any(callable(part) and not str(getattr(part, "__module__", "")).startswith(_OUR_CODE) for part in parts):
             return uuid4().hex
-        described = (f"{one.__module__}.{one.__qualname__}" if callable(one) else repr(one) for one in parts)
+        described = (
+            f"{described_part.__module__}.{described_part.__qualname__}"
+            if callable(described_part)
+            else repr(described_part)
+            for described_part in parts
+        )
         asked += [relation.name, relation.version, *described]
     digest = blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=16)
     for item in items:
@@ -224,7 +232,7 @@ def _parts(thing: object) -> Iterator[Any]:
     if isinstance(thing, str | int | float | None) or callable(thing):
         yield thing
     elif isinstance(thing, tuple):
-        yield from (part for one in thing for part in _parts(one))
+        yield from (part for piece in thing for part in _parts(piece))
     else:
         yield type(thing)
         if is_dataclass(thing):
@@ -266,8 +274,8 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf, seen: set[obje
                 repeated = tokens.input + tokens.output + FOLLOW_UP_TOKENS
                 count(model, "label", answers, Tokens(repeated, tokens.output))
         if job.rewriter is not None:
-            new = [one for one in job.relations if (job.rewriter.name, item.text, one.name) not in once]
-            seen |= {(job.rewriter.name, item.text, one.name) for one in new}
+            new = [relation for relation in job.relations if (job.rewriter.name, item.text, relation.name) not in once]
+            seen |= {(job.rewriter.name, item.text, relation.name) for relation in new}
             count(job.rewriter, "rewrite", *_rewriting(new, item.text))
     bills = (
         Bill(model=model, purpose=purpose, **taken, usd=price_of(model, taken["input_tokens"], taken["output_tokens"]))
@@ -279,18 +287,18 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf, seen: set[obje
 def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, QuestionForm, list[str]]]:
     """Return distinct (annotator, question) pairs, with the names of their relations."""
     ways: list[tuple[QuestionForm, defaultdict[int, list[str]]]] = []
-    for place, relation in enumerate(job.relations):
+    for number, relation in enumerate(job.relations):
         asking = job.form(relation)
-        known = next((asked for way, asked in ways if way == asking), None)
-        if known is None:
-            known = defaultdict[int, list[str]](list)
-            ways.append((asking, known))
-        for annotator in job.asked_under(place):
-            known[annotator].append(relation.name)
+        names_of = next((asked for way, asked in ways if way == asking), None)
+        if names_of is None:
+            names_of = defaultdict[int, list[str]](list)
+            ways.append((asking, names_of))
+        for annotator in job.asked_under(number):
+            names_of[annotator].append(relation.name)
     return [
-        (way.annotators[place], job.annotators[place][1], way, names)
+        (way.annotators[number], job.annotators[number][1], way, names)
         for way, asked in ways
-        for place, names in sorted(asked.items())
+        for number, names in sorted(asked.items())
     ]
 
 

@@ -240,13 +240,13 @@ class Pace:
                 "fewer; `ulimit -n` shows and raises the limit"
             )
 
-    def failed(self, what: str = "", *, found: bool = True) -> None:
+    def failed(self, what: str = "", *, model_exists: bool = True) -> None:
         """Record a timeout, a reset connection or a server error; `found` is False if the server's name is unknown."""
         self._failures_in_a_row += 1
         self._trouble = 0.95 * self._trouble + 0.05
         if self._trouble > TROUBLE_SHARE:
             self._window, self._trouble = max(1, self._window // 2), 0.0
-        at_first = NEVER_ANSWERED_AFTER if found else NEVER_FOUND_AFTER
+        at_first = NEVER_ANSWERED_AFTER if model_exists else NEVER_FOUND_AFTER
         if self._failures_in_a_row >= (GONE_AFTER if self._ever_answered else at_first):
             how = "has stopped answering" if self._ever_answered else "does not answer"
             self.close(

@@ -119,8 +119,8 @@ def bills_of(taken: Mapping[str, int], price_of: PriceOf) -> list[Bill]:
         what, purpose, model = name.split(" ", 2)
         sums.setdefault((model, purpose), dict.fromkeys(TAKEN, 0))[what] += number
     return [
-        Bill(model=model, purpose=purpose, **one, usd=price_of(model, one["input_tokens"], one["output_tokens"]))
-        for (model, purpose), one in sorted(sums.items())
+        Bill(model=model, purpose=purpose, **usage, usd=price_of(model, usage["input_tokens"], usage["output_tokens"]))
+        for (model, purpose), usage in sorted(sums.items())
     ]
 
 

@@ -40,11 +40,11 @@ class LedgerSums(NamedTuple):
 
     def by_day(self, price_of: PriceOf) -> dict[int, float]:
         """Return day → dollars; calls whose price was unknown count at the price that is known now."""
-        found: dict[int, float] = {}
+        sums: dict[int, float] = {}
         for day, model, usd, sent, got in self.rows:
             unpriced = price_of(model, sent, got) if sent or got else None
-            found[day] = found.get(day, 0.0) + usd + (unpriced or 0.0)
-        return found
+            sums[day] = sums.get(day, 0.0) + usd + (unpriced or 0.0)
+        return sums
 
 
 def day_of(seconds: float) -> int:
@@ -52,11 +52,11 @@ def day_of(seconds: float) -> int:
     return int(seconds // SECONDS_PER_DAY)
 
 
-def add_own(own: dict[int, float], calls: Iterable[tuple[float, float | None]]) -> None:
+def add_own(by_day: dict[int, float], calls: Iterable[tuple[float, float | None]]) -> None:
     """Add what calls cost, given when they were made, to the dollars of their days."""
     for asked_at, usd in calls:
         day = day_of(asked_at)
-        own[day] = own.get(day, 0.0) + (usd or 0.0)
+        by_day[day] = by_day.get(day, 0.0) + (usd or 0.0)
 
 
 # Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
@@ -192,12 +192,12 @@ class LedgerAdmin(ABC):
         self, *, model: str | None = None, before: float | None = None, keys: Sequence[bytes] | None = None
     ) -> int:
         """Delete the calls of a model, those made before a time, or those with some keys; return how many."""
-        given: dict[str, Any] = {"model = ?": model, "asked_at < ?": before}
-        values = [value for value in given.values() if value is not None]
+        conditions: dict[str, Any] = {"model = ?": model, "asked_at < ?": before}
+        values = [value for value in conditions.values() if value is not None]
         if keys is not None:
-            given[f"key IN ({', '.join('?' * len(keys))})"] = keys
+            conditions[f"key IN ({', '.join('?' * len(keys))})"] = keys
             values.extend(keys)
-        chosen = " AND ".join(["1 = 1", *(condition for condition, value in given.items() if value is not None)])
+        chosen = " AND ".join(["1 = 1", *(condition for condition, value in conditions.items() if value is not None)])
         by_day = BY_DAY.format(sums=SUMS, paid=f"{KEPT} WHERE {chosen}", day=self._day)
         _, deleted, _ = self._change(
             (f"INSERT INTO spent ({SPENT_COLUMNS}) {by_day}", values),

@@ -37,14 +37,14 @@ def lock_ledger(ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_use
     has no lock: there, every call is claimed. If the lock is held, that is an error without `wait`; with it, `say` is
     called once, with the holder.
     """
-    own = _own(ledger)
-    if own in _HELD.get():
+    state = _own(ledger)
+    if state in _HELD.get():
         yield
         return
     with _attempts(ledger, None if wait else _in_use(ledger), say) as attempt:
         while not attempt():
             time.sleep(LOCK_ATTEMPT_SECONDS)
-        with _holding(own):
+        with _holding(state):
             yield
 
 
@@ -83,9 +83,9 @@ async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> Asyn
 
     Tasks of one loop hold the lock together, so that many can ask at the same time. They share the calls under way.
     """
-    own = _own(ledger)
-    here = (asyncio.get_running_loop(), own)
-    if own in _HELD.get():
+    state = _own(ledger)
+    here = (asyncio.get_running_loop(), state)
+    if state in _HELD.get():
         yield _SHARED.get(here) or SharedCalls()
         return
     with ExitStack() as lock:
@@ -98,7 +98,7 @@ async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> Asyn
     shared = _SHARED[here]
     shared.tasks += 1
     try:
-        with _holding(own):
+        with _holding(state):
             yield shared
     finally:
         shared.tasks -= 1
@@ -117,8 +117,8 @@ def _own(ledger: LedgerAddress) -> _Own:
 
 
 @contextmanager
-def _holding(own: _Own) -> Iterator[None]:
-    before = _HELD.set(_HELD.get() | {own})
+def _holding(state: _Own) -> Iterator[None]:
+    before = _HELD.set(_HELD.get() | {state})
     try:
         yield
     finally:
@@ -136,10 +136,10 @@ def _attempts(ledger: LedgerAddress, refuse: Refusal | None, say: Say) -> Iterat
         return
     path, holder = Path(f"{ledger}-turn"), Path(f"{ledger}-holder")
     remedy = "put the ledger in a folder that you can write to"
-    started, told, taken = time.monotonic(), False, False
+    started, announced, taken = time.monotonic(), False, False
 
     def attempt() -> bool:
-        nonlocal told, taken
+        nonlocal announced, taken
         try:
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
@@ -147,8 +147,8 @@ def _attempts(ledger: LedgerAddress, refuse: Refusal | None, say: Say) -> Iterat
                 raise LedgerError(f"{path} cannot be locked ({error}): {remedy}") from error
             if refuse is not None:
                 raise refuse(_holder(holder)) from None
-            if not told and time.monotonic() - started >= SILENT_SECONDS:
-                told, other = True, _holder(holder)
+            if not announced and time.monotonic() - started >= SILENT_SECONDS:
+                announced, other = True, _holder(holder)
                 if _process() not in other:
                     say(f"waiting for {other}, which is using {ledger}; Ctrl-C stops waiting")
             return False
@@ -175,8 +175,8 @@ def _this_process() -> str:
     # the first words of the command, because later ones may be long or private
     program, *words = sys.argv or [""]
     name = "python" if program in ("", "-c") else Path(program).name
-    said = [without_password(word.removeprefix("--ledger=")) for word in words[:2]]
-    command = " ".join([Path(program).parent.name if name == "__main__.py" else name, *said])
+    shown = [without_password(word.removeprefix("--ledger=")) for word in words[:2]]
+    command = " ".join([Path(program).parent.name if name == "__main__.py" else name, *shown])
     return f"{command} ({_process()}, since {datetime.now().isoformat(' ', 'seconds')})"
 
 

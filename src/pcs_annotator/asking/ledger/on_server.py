@@ -106,8 +106,8 @@ class PostgresLedger(LedgerAdmin):
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        found: dict[bytes, Reply] = await self._answer("finds", keys)
-        return found
+        replies: dict[bytes, Reply] = await self._answer("finds", keys)
+        return replies
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
@@ -152,9 +152,9 @@ class PostgresLedger(LedgerAdmin):
         self._returned = self._newest  # which the thread may replace at any moment
         return None if self._returned is before else self._returned
 
-    def _ledger_sums(self, rows: list[Row], in_run: list[Row], own: dict[int, float]) -> LedgerSums:
+    def _ledger_sums(self, rows: list[Row], in_run: list[Row], by_day: dict[int, float]) -> LedgerSums:
         beside = PaidInRun(*map(sub, in_run[0], self._paid_in_run)) if in_run else PaidInRun()
-        return LedgerSums(rows, dict(own), beside)
+        return LedgerSums(rows, dict(by_day), beside)
 
     def lead_run(self) -> str:
         """Return the name under which other processes count what they pay for this one, as long as it is open."""
@@ -300,8 +300,10 @@ class PostgresLedger(LedgerAdmin):
         wanted = list({key for keys, _ in requests.finds for key in keys} | set(claimed))
         entries = sorted((entry for entry, _ in requests.puts), key=itemgetter(0))
         look = self._paid is not None and bool(claimed or entries)
-        taken, found, sums, in_run = (connection.cursor(binary=True) for _ in range(4))
-        paid = PaidInRun(len(entries), sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in entries))
+        taken, finding, sums, in_run = (connection.cursor(binary=True) for _ in range(4))
+        paid = PaidInRun(
+            len(entries), sum((paid_call.input_tokens or 0) + (paid_call.output_tokens or 0) for paid_call in entries)
+        )
         with connection.pipeline():
             if requests.give_ups:
                 connection.execute(postgres.GIVE_UP, (self._worker, [*requests.give_ups]))
@@ -312,7 +314,7 @@ class PostgresLedger(LedgerAdmin):
                 if self.run:
                     connection.execute(postgres.PAY, (self.run, self._worker, *paid))
             if wanted:
-                found.execute(postgres.FIND, [wanted])
+                finding.execute(postgres.FIND, [wanted])
             if look:
                 sums.execute(postgres.READ_SUMS, [self._since])
                 if self.run:
@@ -321,8 +323,8 @@ class PostgresLedger(LedgerAdmin):
         if self._paid is not None and look:
             add_own(self._paid, ((entry.asked_at, entry.usd) for entry in entries))
             self._newest = self._ledger_sums(sums.fetchall(), in_run.fetchall() if self.run else [], self._paid)
-        known = {row[0]: self._reply_of(*row) for row in _fetched(found, wanted)}
-        self._pass_on(requests, known, {key for (key,) in _fetched(taken, claimed)})
+        stored = {row[0]: self._reply_of(*row) for row in _fetched(finding, wanted)}
+        self._pass_on(requests, stored, {key for (key,) in _fetched(taken, claimed)})
 
     def _reply_of(self, key: bytes, text: bytes, *rest: Any) -> Reply:
         try:
@@ -331,14 +333,14 @@ class PostgresLedger(LedgerAdmin):
             remedy = rf"put it back as it was, or DELETE FROM calls WHERE key = '\x{key.hex()}' to have it asked again"
             raise LedgerError(f"{self.shown}: somebody has changed an answer in it ({error}): {remedy}") from error
 
-    def _pass_on(self, requests: LedgerRequests, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+    def _pass_on(self, requests: LedgerRequests, stored: dict[bytes, Reply], taken: set[bytes]) -> None:
         self._own.difference_update(requests.give_ups, [entry.key for entry, _ in requests.puts])
         results: list[tuple[asyncio.Future[Any], Any]] = [(done, None) for _, done in requests.puts]
-        results += [(done, {key: known[key] for key in keys if key in known}) for keys, done in requests.finds]
+        results += [(done, {key: stored[key] for key in keys if key in stored}) for keys, done in requests.finds]
         waiting = []
         for key, done in requests.claims:
-            if key in known:
-                results.append((done, known[key]))
+            if key in stored:
+                results.append((done, stored[key]))
             elif key in taken and not done.done():
                 taken.remove(key)  # another task that claims it waits for this one
                 self._own.add(key)
@@ -360,14 +362,14 @@ class PostgresLedger(LedgerAdmin):
         settle([(done, error) for done in requests.waiting])
 
     def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
-        place = self.rescue.absolute()
+        rescued = self.rescue.absolute()
         try:
-            with lock_ledger(place), Ledger(place) as file:
+            with lock_ledger(rescued), Ledger(rescued) as file:
                 file._insert(entries)
         except Exception as worse:
             return LedgerError(f"{error}; {len(entries)} answers that were paid for cannot be kept: {worse}")
         return LedgerError(
-            f"{error}; answers that were paid for meanwhile are kept in {place}, and the next command in this folder "
+            f"{error}; answers that were paid for meanwhile are kept in {rescued}, and the next command in this folder "
             "stores them in the ledger"
         )
 

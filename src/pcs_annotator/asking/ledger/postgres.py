@@ -116,9 +116,9 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 def connect(address: str) -> Connection:
     """Return a connection to the server; each statement, or pipeline of statements, is a transaction."""
-    given = _parameters(address)
-    options = {"options": f"{OPTIONS} {given.get('options', '')}".strip()}
-    connection = psycopg.connect(conninfo.make_conninfo(**{**DEFAULTS, **given, **options}), autocommit=True)
+    parameters = _parameters(address)
+    options = {"options": f"{OPTIONS} {parameters.get('options', '')}".strip()}
+    connection = psycopg.connect(conninfo.make_conninfo(**{**DEFAULTS, **parameters, **options}), autocommit=True)
     # always the same type, so that a prepared statement serves for all numbers
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     return connection
@@ -126,14 +126,14 @@ def connect(address: str) -> Connection:
 
 def _parameters(address: str) -> dict[str, str]:
     try:
-        given = {name: str(value) for name, value in conninfo.conninfo_to_dict(address).items()}
+        parameters = {name: str(value) for name, value in conninfo.conninfo_to_dict(address).items()}
     except psycopg.Error:
-        given = {}
-    if not given or "@" in given.get("host", "") + given.get("dbname", ""):
+        parameters = {}
+    if not parameters or "@" in parameters.get("host", "") + parameters.get("dbname", ""):
         # without the reason, which may quote a part of a password
         remedy = "write postgresql://USER@HOST:PORT/DATABASE, with the password in PGPASSWORD or a .pgpass file"
         raise LedgerError(f"the address of the ledger cannot be read: {remedy}")
-    return given
+    return parameters
 
 
 def open_ledger_tables(address: str) -> Connection:
@@ -180,8 +180,8 @@ def make_table(connection: Connection, name: str, statements: Sequence[str], nee
 
 def _version(connection: Connection, shown: str) -> int:
     (exists,) = connection.execute("SELECT to_regclass('version') IS NOT NULL").fetchone() or (False,)
-    found = connection.execute("SELECT version FROM version").fetchone() if exists else None
-    version = 0 if found is None else int(str(found[0]))
+    row = connection.execute("SELECT version FROM version").fetchone() if exists else None
+    version = 0 if row is None else int(str(row[0]))
     if version > SCHEMA:
         raise LedgerError(f"{shown} was written by a newer version (schema {version}): upgrade, or use another one")
     return version
@@ -191,8 +191,8 @@ def columns_of(calls: Sequence[Row]) -> list[list[Any]]:
     """Return calls by column, in the types of the table."""
     columns = [list(column) for column in zip(*calls, strict=True)]
     columns[3] = [text.encode() for text in columns[3]]
-    for place in (7, 8, 9):
-        columns[place] = [None if value is None else float(value) for value in columns[place]]
+    for position in (7, 8, 9):
+        columns[position] = [None if value is None else float(value) for value in columns[position]]
     return columns
 
 

@@ -97,8 +97,8 @@ def call_key(model: str, request: Request, draw: int) -> CallKey:
     hard, graded = started[0].copy(), started[1].copy()
     hard.update(end)
     graded.update(end)
-    own, twin = (graded, hard) if request.logprobs else (hard, graded)
-    return CallKey(own.digest(), twin.digest())
+    same_kind, twin = (graded, hard) if request.logprobs else (hard, graded)
+    return CallKey(same_kind.digest(), twin.digest())
 
 
 @lru_cache(maxsize=1024)
@@ -114,8 +114,8 @@ def _begun(
     how = [0.0, None, max_tokens, None]  # temperature, top_p, limit, seed
     asked_for = "null" if form is None else f"[{json.dumps(form[0])}, {form[1]}]"
     head = f"[{json.dumps(model)}, {draw}, {json.dumps(how)}, {asked_for}"
-    said = [part for message in messages for part in (message.role, message.content)]
-    start = ", ".join(map(json.dumps, [*said, last_role]))
+    texts = [part for message in messages for part in (message.role, message.content)]
+    start = ", ".join(map(json.dumps, [*texts, last_role]))
     hard, graded = (blake2b(f"{head}, {asked}, {start}, ".encode(), digest_size=16) for asked in ("false", "true"))
     return hard, graded
 
@@ -186,8 +186,8 @@ class Ledger(LedgerAdmin):
     def _connect(self) -> sqlite3.Connection:
         if self.path.exists() and not os.access(self.path.parent, os.W_OK):
             # SQLite reads a folder that it cannot write to only on the promise that nothing changes in it
-            place = f"{self.path.absolute().as_uri()}?immutable=1"
-            return sqlite3.connect(place, uri=True, check_same_thread=False)
+            address = f"{self.path.absolute().as_uri()}?immutable=1"
+            return sqlite3.connect(address, uri=True, check_same_thread=False)
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -218,14 +218,14 @@ class Ledger(LedgerAdmin):
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        found: dict[bytes, Reply] = {}
+        replies: dict[bytes, Reply] = {}
         query = f"SELECT {FOUND} FROM calls WHERE key IN ({{}})"
         with self._explained():
             for start in range(0, len(keys), KEYS_PER_QUERY):
                 some = keys[start : start + KEYS_PER_QUERY]
                 rows = self._connected().execute(query.format(",".join("?" * len(some))), some)
-                found.update((row[0], reply_of(*row[1:])) for row in rows)
-        return found
+                replies.update((row[0], reply_of(*row[1:])) for row in rows)
+        return replies
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""

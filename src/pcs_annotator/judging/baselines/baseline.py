@@ -88,9 +88,9 @@ def mean_scores(by_annotator: Floats, who: str) -> Floats:
 @baseline("zero-shot")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroShot:
-    """One call per text: 1 for the label of the first answer on the unchanged text, 0 for the others.
+    """One call per text: 1 for the label of the first answer on the unchanged text (RQ1 of Salimian et al.).
 
-    RQ1 of Salimian et al. compares PCS with it. Several annotators are averaged, so select one for the paper's figure.
+    Several annotators are averaged, so select one for the paper's figure.
     """
 
     name: ClassVar[str] = "zero-shot"
@@ -117,10 +117,7 @@ class ZeroShot:
 @baseline("majority-vote")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MajorityVote(ZeroShot):
-    """The share of annotators that give a label to the unchanged text, one call each.
-
-    RQ3 of Salimian et al. compares PCS with it.
-    """
+    """The share of annotators that give a label to the unchanged text, one call each (RQ3 of Salimian et al.)."""
 
     name: ClassVar[str] = "majority-vote"
 
@@ -140,9 +137,8 @@ class MajorityVote(ZeroShot):
 class SelfConsistency(ZeroShot):
     """The share of draws on the unchanged text that give a label: the same question asked several times.
 
-    Wang et al. 2022, *Self-Consistency Improves Chain of Thought Reasoning in Language Models*, arXiv:2203.11171: of m
-    sampled answers a_1 … a_m take arg max_a Σ_i 1[a_i = a]. The score is (1/m) Σ_i 1[a_i = a], which has that arg max.
-    Set `draws` to the number of calls that another method makes, for a fair comparison with that method.
+    Wang et al. 2022, arXiv:2203.11171: of m sampled answers a_1 … a_m take arg max_a Σ_i 1[a_i = a]; the score is the
+    m-th part of that sum. Set `draws` to the number of calls that another method makes, to compare it with that one.
     """
 
     name: ClassVar[str] = "self-consistency"

@@ -180,8 +180,7 @@ def among_coders(
 ) -> AmongCoders:
     """Return how far people agree, and the model with each of them and with their majority.
 
-    The model's label of a row is negative where the row's own gold had a part in it. Intervals among people are not
-    widened, because nothing is learned there.
+    Intervals among people are not widened, because nothing is learned there.
     """
     how = how or Resampling()
     plain = how._replace(widening=1.0)

@@ -268,14 +268,12 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
         second, first = figures.side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
-    ours, theirs = (one.best == one.gold for one in scored)
-    parts = (ours & theirs, ours & ~theirs, ~ours & theirs, ~ours & ~theirs)
-    right = RightRows(*(int(part.sum()) for part in parts))
+    right = np.bincount(3 - [2, 1] @ np.array([one.best == one.gold for one in scored]), minlength=4).tolist()
     return PairFigures(
         n=len(truth),
         how=how,
         figures=(first.figures, second.figures),
         accuracy=first.accuracy_behind,
         auroc=first.behind,
-        right=right,
+        right=RightRows(*right),
     )

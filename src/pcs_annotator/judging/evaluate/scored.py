@@ -157,10 +157,10 @@ class Measured(NamedTuple):
 def measure(
     figures: Callable[[Floats], Mapping[K, Floats]], patterns: Any, resamples: int, seed: int, cells: int = 1
 ) -> dict[K, Measured]:
-    """Return figures on the rows and on resamples, each of which has two patterns or more.
+    """Return figures on the rows and on resamples, from how often each resample drew each row, `[row, resample]`.
 
-    `figures` gets how often each resample drew each row, `[row, resample]`. `patterns` is the gold label of every row,
-    or whatever else must not be the same on all of them; `cells`, how many numbers a figure holds for every resample.
+    `patterns` is the gold label of every row, or whatever else must not be the same on all rows of a resample; `cells`,
+    how many numbers a figure holds for every resample.
     """
     observed = figures(np.ones((len(patterns), 1)))
     parts = []

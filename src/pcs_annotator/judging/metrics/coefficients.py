@@ -183,10 +183,9 @@ class AlternativeAnnotator(NamedTuple):
 
 
 def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
-    """Test whether a model may replace human coders, from its labels and theirs, `[coder, row]`.
+    """Test whether a model may replace human coders, from its labels of rows it did not learn from, and theirs.
 
-    Labels are negative where there is none. The model must not have learned from these rows. ε is the benefit of not
-    having to pay a coder, as a share of wins.
+    Labels are `[coder, row]`, negative where there is none. ε is the benefit of not having to pay a coder.
     """
     if len(coders) < LEAST_CODERS:
         raise UndefinedMetric(

@@ -48,20 +48,12 @@ def stars(p_value: float) -> Stars:
 
 
 def p_value_text(p_value: float) -> str:
-    """Return a p-value as the paper prints it.
-
-    >>> p_value_text(0.00027), p_value_text(0.0102)
-    ('<0.001', '0.010')
-    """
+    """Return a p-value as the paper prints it, such as `0.010` or `<0.001`."""
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value as part of a sentence.
-
-    >>> p_text(0.0204), p_text(0.0001)
-    ('p = 0.020', 'p < 0.001')
-    """
+    """Return a p-value as part of a sentence, such as `p = 0.020` or `p < 0.001`."""
     return f"p = {p_value_text(p_value)}".replace("= <", "< ")
 
 
@@ -103,9 +95,5 @@ def rows_to_tell(test: BootstrapTest, difference: float, power: float = 0.8) -> 
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test, from the rows that only one of two methods has right.
-
-    >>> round(mcnemar(5, 15), 4)  # the sign test's table
-    0.0414
-    """
+    """Return the two-sided p-value of McNemar's exact test, from the rows that only one of two methods has right."""
     return min(1.0, 2 * float(bdtr(min(only_first, only_second), only_first + only_second, 0.5)))

@@ -35,18 +35,14 @@ class Drawn(NamedTuple):
 def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, rng: np.random.Generator) -> Drawn:
     """Return the next row of the queue that learns: mostly one of the least certain, sometimes any.
 
-    `order` are the positions of the frame's rows in their fixed random order, of which some have been reached; `drawn`
-    says for every row of the run whether it may not be drawn, because it was already or is not in the frame; at least
-    one may be. `doubt` are the positions of all rows, least certain first.
+    `order` are the positions of the frame's rows in their fixed random order; `drawn`, which rows may not be drawn, not
+    being in the frame or drawn already (at least one may be); `doubt`, the positions of all rows, least certain first.
     """
     return _draw(order, reached, drawn, learning_distribution(doubt, drawn), (AT_RANDOM, rng))
 
 
 def draw_at_random(order: Integers, reached: int, drawn: Mask, rng: np.random.Generator) -> Drawn:
-    """Return the next row of the queue at random; each row that was not drawn is equally probable.
-
-    The fixed random order advances by exactly one row. If that one was drawn already, another row is the draw.
-    """
+    """Return the next row of the queue at random; each row that was not drawn is equally probable."""
     return _draw(order, reached, drawn, ~drawn / (~drawn).sum(), (1.0, rng))
 
 
@@ -63,8 +59,8 @@ def draw_for_audit(order: Integers, open_rows: Mask) -> Drawn:
 def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:
     """Return how probable the queue that learns makes every row, its rows at random aside.
 
-    The probability falls with the number of rows that are less certain, not with confidence itself: so the queue is
-    equally concentrated whatever the confidence is worth.
+    It falls with the number of rows that are less certain, not with confidence: so it is equally concentrated whatever
+    the confidence is worth.
     """
     left = doubt[~drawn[doubt]]
     falling = np.exp(-np.arange(len(left)) / max(SPREAD * len(doubt), 1.0))

@@ -233,8 +233,17 @@ def find_files(name: str, environment: Mapping[str, str]) -> ModelFiles:
             f"there is no folder {folder}: write transformers: and the folder of a model, or its name on the hub, as "
             "in transformers:HuggingFaceTB/SmolLM2-360M-Instruct; llama-server serves a .gguf file"
         )
-    config = _config_path(repo, revision or None, environment)
-    return _checked(ModelFiles(config.parent, repo, config.parent.name), name)
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    hub = _hub(environment)
+    path = try_to_load_from_cache(repo, CONFIG, cache_dir=hub["cache_dir"], revision=revision or None)
+    if not isinstance(path, str):
+        try:
+            path = hf_hub_download(repo, CONFIG, revision=revision or None, etag_timeout=SECONDS, **hub)
+        except Exception as error:
+            raise _no_download(repo, environment, error) from None
+    snapshot = Path(path).parent
+    return _checked(ModelFiles(snapshot, repo, snapshot.name), name)
 
 
 def download(files: ModelFiles, environment: Mapping[str, str]) -> Path:
@@ -263,19 +272,6 @@ def download(files: ModelFiles, environment: Mapping[str, str]) -> Path:
             "none can be downloaded: check that it is a model for transformers, and that HF_HUB_OFFLINE is not set"
         )
     return files.folder
-
-
-def _config_path(repo: str, revision: str | None, environment: Mapping[str, str]) -> Path:
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-
-    where = _hub(environment)
-    kept = try_to_load_from_cache(repo, CONFIG, cache_dir=where["cache_dir"], revision=revision)
-    if isinstance(kept, str):
-        return Path(kept)
-    try:
-        return Path(hf_hub_download(repo, CONFIG, revision=revision, etag_timeout=SECONDS, **where))
-    except Exception as error:
-        raise _no_download(repo, environment, error) from None
 
 
 def _hub(environment: Mapping[str, str]) -> dict[str, Any]:

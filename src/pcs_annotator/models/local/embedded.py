@@ -161,7 +161,7 @@ class NumpyEngine:
         written: list[int] = []
         ended = False
         while len(written) < limit and not ended:
-            (answer,) = self.network.read([Piece.after(cache, tokens)], tile=1)
+            (answer,) = self.network.read_pieces([Piece.after(cache, tokens)], tile=1)
             token = int(self.network.logits(answer.states)[0].argmax())
             ended = token in self.vocabulary.control
             cache, tokens = answer.cache, [token]
@@ -173,7 +173,7 @@ class NumpyEngine:
         )
 
     def _read(self, asked: Sequence[tuple[Prompt, LabelTree]]) -> list[Floats]:
-        answers = self.network.read([Piece.after(*self._cached_head(prompt), tree) for prompt, tree in asked])
+        answers = self.network.read_pieces([Piece.after(*self._cached_head(prompt), tree) for prompt, tree in asked])
         return [
             label_log_probabilities(tree, self.network, answer.states)
             for (_, tree), answer in zip(asked, answers, strict=True)
@@ -195,12 +195,12 @@ class NumpyEngine:
 
     def _read_head(self, head: tuple[int, ...]) -> KVCache:
         cache, rest = self._read_start(self.network.empty_cache(), head)
-        return self.network.read([Piece.after(cache, rest)])[0].cache if rest else cache
+        return self.network.read_pieces([Piece.after(cache, rest)])[0].cache if rest else cache
 
     def _read_start(self, cache: KVCache, tokens: tuple[int, ...]) -> tuple[KVCache, tuple[int, ...]]:
         """Read tokens in parts until the rest is short enough to be read at once; return the cache and that rest."""
         while len(tokens) > LONGEST_READ:
-            cache = self.network.read([Piece.after(cache, tokens[:LONGEST_READ])])[0].cache
+            cache = self.network.read_pieces([Piece.after(cache, tokens[:LONGEST_READ])])[0].cache
             tokens = tokens[LONGEST_READ:]
         return cache, tokens
 

@@ -112,7 +112,7 @@ class Network:
         empty = np.zeros((shape.layers, shape.key_heads, 0, shape.head_width), np.float32)
         return KVCache(empty, empty)
 
-    def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[ReadPiece]:
+    def read_pieces(self, pieces: Sequence[Piece], tile: int = TILE) -> list[ReadPiece]:
         """Return the result of reading each piece; pieces share matrix products, but do not see each other.
 
         A product has `tile` rows; 1 for generating text, where a tile would be nearly empty.

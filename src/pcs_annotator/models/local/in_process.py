@@ -103,7 +103,7 @@ class TransformersModel(LocalModel):
     """A causal model of the Hugging Face format, on a GPU if there is one."""
 
     def __init__(self, files: ModelFiles, environment: Mapping[str, str] | None = None) -> None:
-        self.files = files
+        self.files, self.context_tokens = files, files.context_tokens
         self.name = f"transformers:{files.repo or files.folder.resolve().name}"
         self._environment = dict(environment or {})
         self._device = self._environment.get("PCS_DEVICE", "").strip() or None
@@ -116,11 +116,6 @@ class TransformersModel(LocalModel):
     def identity(self) -> str:
         """The name with the version of the files, so that other weights count as another model."""
         return f"{self.name}@{self.files.version}"
-
-    @cached_property
-    def context_tokens(self) -> int | None:
-        """The tokens of a question and its answer together; None if the files do not say."""
-        return self.files.context_tokens
 
     def _runner(self) -> Runner:
         # torch takes seconds to import

@@ -3,7 +3,6 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,19 +30,7 @@ class Prompt(NamedTuple):
         return len(self.head) + len(self.tail)
 
 
-@dataclass(slots=True)
-class _Node:
-    depth: int
-    labels: list[int] = field(default_factory=list)
-    children: "dict[int, _Node]" = field(default_factory=dict)
-
-    def diverges(self) -> bool:
-        """Return whether labels diverge here or further on."""
-        return len(self.children) > 1 or any(child.diverges() for child in self.children.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(NamedTuple):
     """A point where labels diverge."""
 
     row: int  # the row after which the model chooses: 0 for the end of the prompt, or that of an appended token
@@ -61,23 +48,24 @@ class LabelTree:
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
-        self.size = len(sequences)
-        self.lengths = [len(sequence) for sequence in sequences]  # the number of tokens of each label
-        self.appended: list[int] = []  # tokens to append to the prompt
-        # for each of them, the row that it follows: 0 is the end of the prompt, the first appended token is 1
-        self.parents: list[int] = []
-        self.depths: list[int] = []  # for each of them, its distance from the end of the prompt in tokens
-        self.forks: list[Fork] = []  # the choices to make
-        root = _Node(0)
+        self.size, self.lengths = len(sequences), [len(sequence) for sequence in sequences]  # labels, and their tokens
+        following: dict[tuple[int, ...], dict[int, list[int]]] = {}  # start of a label → next token → labels
         for label, sequence in enumerate(sequences):
-            node = root
-            node.labels.append(label)
-            for token in sequence:
-                node = node.children.setdefault(token, _Node(node.depth + 1))
-                node.labels.append(label)
-        self._add(root, 0)
+            for depth, token in enumerate(sequence):
+                following.setdefault(tuple(sequence[:depth]), {}).setdefault(token, []).append(label)
+        forks = {start: tokens for start, tokens in following.items() if len(tokens) > 1}
+        needed = {fork[:length] for fork in forks for length in range(1, len(fork) + 1)}
+        starts = [start for start in following if start in needed]
+        rows = {start: row for row, start in enumerate([(), *starts])}
+        self.appended = [start[-1] for start in starts]  # tokens to append to the prompt
+        # for each of them, the row that it follows: 0 is the end of the prompt, the first appended token is 1
+        self.parents = [rows[start[:-1]] for start in starts]
+        self.depths = [len(start) for start in starts]  # for each of them, its distance from the end of the prompt
+        self.forks = [
+            Fork(rows[start], tuple(tokens), tuple(map(tuple, tokens.values()))) for start, tokens in forks.items()
+        ]
         # whether an appended token (row) sees another one (column); all see the whole prompt
-        self.visible = np.eye(len(self.appended), dtype=bool)
+        self.visible = np.eye(len(starts), dtype=bool)
         for number, parent in enumerate(self.parents):
             if parent:
                 self.visible[number] |= self.visible[parent - 1]
@@ -85,17 +73,6 @@ class LabelTree:
     def path(self, row: int) -> list[int]:
         """Return the rows of the appended tokens that lead to a row, with the row itself; none for the prompt's end."""
         return [*self.path(self.parents[row - 1]), row] if row else []
-
-    def _add(self, node: _Node, row: int) -> None:
-        if len(node.children) > 1:
-            labels = tuple(tuple(child.labels) for child in node.children.values())
-            self.forks.append(Fork(row, tuple(node.children), labels))
-        for token, child in node.children.items():
-            if child.diverges():
-                self.appended.append(token)
-                self.parents.append(row)
-                self.depths.append(child.depth)
-                self._add(child, len(self.appended))
 
 
 class Kept(Generic[T]):

@@ -42,11 +42,7 @@ Head = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of the tokens 
 
 
 class Reader:
-    """Reads prompts with a causal model of `transformers`.
-
-    Attributes:
-        shares: Whether the start that prompts share is read once, and labels are appended; else each is read whole.
-    """
+    """Reads prompts with a causal model of `transformers`."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -56,6 +52,7 @@ class Reader:
         self._picks_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         config = getattr(model.config, "text_config", None) or model.config
         self._longest_shared = min(LONGEST_MASKED, getattr(config, "sliding_window", None) or LONGEST_MASKED)
+        # whether the start that prompts share is read once, and labels are appended; else each is read whole
         self.shares = self._agrees(config.vocab_size)
 
     def read(self, questions: Sequence[LabelQuestion]) -> Iterator[tuple[int, Floats | None]]:

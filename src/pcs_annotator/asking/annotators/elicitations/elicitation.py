@@ -76,8 +76,8 @@ def elicitation_of(kind: str) -> Elicitation:
     """
     k = guesses_of(kind)
     several = kind in (top_k_kind(1, k), top_k_kind(2, k))
-    found: Any = elicitations.create(f"{kind[0]}s-top-k" if several else kind)
-    made: Elicitation = replace(found, k=k) if several else found
+    elicitation: Any = elicitations.create(f"{kind[0]}s-top-k" if several else kind)
+    made: Elicitation = replace(elicitation, k=k) if several else elicitation
     return made
 
 

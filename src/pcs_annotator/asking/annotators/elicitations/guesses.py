@@ -93,12 +93,12 @@ class TwoStepTopK(_TopK):
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question for the probabilities, then the probabilities in the replies."""
-        said = [own_words(reply, text, question) for reply in replies]
-        guesses = read_guesses(said[0], task.labels)[: self.k]
+        answers = [own_words(reply, text, question) for reply in replies]
+        guesses = read_guesses(answers[0], task.labels)[: self.k]
         if not guesses:
             return "no label in reply"
-        if len(said) > 1:
-            return read_probabilities_of(said[1], guesses, task.labels)
+        if len(answers) > 1:
+            return read_probabilities_of(answers[1], guesses, task.labels)
         made = "\n".join(f"G{n}: {label}" for n, label in enumerate(guesses, start=1))
         lines = _numbered("P{n}: <probability>", len(guesses))
         asked = f"What is the probability, from 0 to 1, that each of your guesses is right? {_ONLY}\n{lines}"
@@ -116,9 +116,9 @@ class Number(NamedTuple):
     is_share: bool
 
 
-def number_of(found: re.Match[str]) -> Number:
+def number_of(match: re.Match[str]) -> Number:
     """Return the number that `NUMBER` matched."""
-    sign, digits, exponent, percent, whole = found.groups()
+    sign, digits, exponent, percent, whole = match.groups()
     value = float(digits.replace(",", ".")) * 10.0 ** int(exponent or 0) * (-1 if sign else 1)
     of = _PERCENT if percent else int(whole or 0)
     return Number(value / of, True) if of else Number(value, False)
@@ -187,10 +187,10 @@ def read_probabilities_of(reply: str, guesses: Sequence[str], labels: Sequence[s
     """
     text = _answer(reply)
     by_key = _numbers_in(_keys(text))
-    named = {label: by_key[place] for place, label in enumerate(guesses, start=1) if place in by_key}
+    named = {label: by_key[number] for number, label in enumerate(guesses, start=1) if number in by_key}
     named = named or _linked(text, labels)
     if not named:
-        numbers = [number_of(found) for found in NUMBER.finditer(text)]
+        numbers = [number_of(match) for match in NUMBER.finditer(text)]
         named = dict(zip(guesses, numbers, strict=True)) if len(numbers) == len(guesses) else {}
     return stated(named)
 
@@ -201,11 +201,11 @@ def _answer(reply: str) -> str:
 
 def _keys(text: str) -> list[tuple[str, int, str]]:
     """Return (`g` or `p`, number, rest of the line) for every key; keys without a number are counted."""
-    found = list(_KEY.finditer(text))
-    ends = [*(key.start() for key in found[1:]), len(text)][: len(found)]
+    matches = list(_KEY.finditer(text))
+    ends = [*(key.start() for key in matches[1:]), len(text)][: len(matches)]
     counts = {"g": 0, "p": 0}
     keys = []
-    for key, end in zip(found, ends, strict=True):
+    for key, end in zip(matches, ends, strict=True):
         kind = "g" if key[1][0] in "gG" else "p"
         counts[kind] += 1
         value = text[key.end() : end].strip().partition("\n")[0]
@@ -214,8 +214,8 @@ def _keys(text: str) -> list[tuple[str, int, str]]:
 
 
 def _numbers_in(keys: Sequence[tuple[str, int, str]]) -> dict[int, Number]:
-    found = ((index, NUMBER.search(value)) for kind, index, value in keys if kind == "p")
-    return {index: number_of(number) for index, number in found if number}
+    matches = ((index, NUMBER.search(value)) for kind, index, value in keys if kind == "p")
+    return {index: number_of(number) for index, number in matches if number}
 
 
 def _keyed(text: str, labels: Sequence[str]) -> dict[str, Number]:
@@ -237,9 +237,9 @@ def _linked(text: str, labels: Sequence[str]) -> dict[str, Number]:
     after: dict[str, Number] = {}
     for mention in mentions:
         link = _LINK.match(text, mention.end, mention.end + _LONGEST_LINK)
-        found = NUMBER.match(text, link.end()) if link else None
-        if found:
-            after.setdefault(mention.label, number_of(found))
+        match = NUMBER.match(text, link.end()) if link else None
+        if match:
+            after.setdefault(mention.label, number_of(match))
     before = _numbers_before(text, mentions)
     # in "80 % Fake, 20 % Real" only the first label has a number after it, and it is the wrong one
     return before if len(before) > len(after) else after
@@ -248,10 +248,10 @@ def _linked(text: str, labels: Sequence[str]) -> dict[str, Number]:
 def _numbers_before(text: str, mentions: Sequence[Mention]) -> dict[str, Number]:
     before: dict[str, Number] = {}
     starts = {mention.start: mention.label for mention in mentions}
-    for found in NUMBER.finditer(text) if starts else ():
-        link = _LINK.match(text, found.end(), found.end() + _LONGEST_LINK)
+    for match in NUMBER.finditer(text) if starts else ():
+        link = _LINK.match(text, match.end(), match.end() + _LONGEST_LINK)
         if link and link.end() in starts:
-            before.setdefault(starts[link.end()], number_of(found))
+            before.setdefault(starts[link.end()], number_of(match))
     return before
 
 
@@ -306,16 +306,16 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
     >>> read_phrase("Guess: fake\nConfidence: Highly likely", ["Fake", "Real"])
     Stated(probabilities={'Fake': 0.87})
     """
-    said = without_reasoning(reply)
+    answer = without_reasoning(reply)
     # The keys are looked for first, because a label may itself be a phrase (`Likely`).
-    confidence = _CONFIDENCE.search(said)
+    confidence = _CONFIDENCE.search(answer)
     if confidence:
-        guess, phrase = said[: confidence.start()] or said[confidence.end() :], confidence[1]
+        guess, phrase = answer[: confidence.start()] or answer[confidence.end() :], confidence[1]
     else:  # `Fake, almost certain` has exactly two parts; other replies are ambiguous
-        parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
-        guess, phrase = parts if len(parts) == 2 else (said, "")
+        parts = [part for part in _BREAK.split(answer) if re.search(r"\w", part)]
+        guess, phrase = parts if len(parts) == 2 else (answer, "")
     phrases = {
-        " ".join(re.split(r"[\s_-]+", found[2].casefold())) for found in _PHRASE.finditer(phrase) if not found[1]
+        " ".join(re.split(r"[\s_-]+", match[2].casefold())) for match in _PHRASE.finditer(phrase) if not match[1]
     }
     if len(phrases) != 1:
         return "two phrases in reply" if phrases else "no phrase in reply"

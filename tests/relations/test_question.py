@@ -82,3 +82,22 @@ def test_the_first_has_no_number(name: str) -> None:
 def test_other_names_are_unknown(name: str) -> None:
     with pytest.raises(UnknownNameError, match=f"'{name}'"):
         find_relation(name, RelationOptions())
+
+
+IN_GERMAN = Task("Wie fühlt sich der Autor? {genau} lesen!", ["gut", "schlecht"])
+OTHER = "Which feeling does the author express?"
+
+
+@pytest.mark.parametrize("task", [FEELING, IN_GERMAN])
+def test_templates_keep_the_instruction_word_for_word(task: Task) -> None:
+    wordings = [put(name, task).instruction for name in ("wording", "wording:2", "wording:3")]
+    assert all(task.instruction in wording and wording != task.instruction for wording in wordings)
+    assert len(set(wordings)) == 3
+
+
+def test_the_user_s_own_come_first() -> None:
+    task = Task(FEELING.instruction, FEELING.labels, wordings=[OTHER, "What is the mood?"])
+    assert [put(name, task).instruction for name in ("wording", "wording:2")] == [OTHER, "What is the mood?"]
+    assert FEELING.instruction in put("wording:3", task).instruction
+    with pytest.raises(ConfigError, match="'wording:6': there are only 5 wordings, 2 of your own and 3 built in"):
+        put("wording:6", task)
