@@ -14,18 +14,8 @@ from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.verbs.models import check_models
 from tests.models.stub import KEY
 
-EVERY_KEY = {
-    name: KEY
-    for name in (
-        "OPENAI_API_KEY",
-        "GROQ_API_KEY",
-        "HF_TOKEN",
-        "ANTHROPIC_API_KEY",
-        "GEMINI_API_KEY",
-        "MISTRAL_API_KEY",
-        "DEEPSEEK_API_KEY",
-    )
-}
+PROVIDERS = ("OPENAI", "GROQ", "ANTHROPIC", "GEMINI", "MISTRAL", "DEEPSEEK")
+EVERY_KEY = {"HF_TOKEN": KEY} | {f"{name}_API_KEY": KEY for name in PROVIDERS}
 
 
 @pytest.mark.parametrize(
@@ -168,34 +158,10 @@ def test_the_environment_is_read_from_the_working_folder(tmp_path: Path, monkeyp
 
 
 def test_dot_env_lines() -> None:
-    text = "\n".join(
-        [
-            "# comment",
-            "",
-            "A=1",
-            "export B = two words  # why",
-            "C='single # not a comment'",
-            'D="double # line" # comment',
-            "E=",
-            "F=a#b",
-            "G=#nothing",
-            "  H=h  ",
-            "I=''",
-            "J=a=b",
-        ]
-    )
-    assert parse_environment(text) == {
-        "A": "1",
-        "B": "two words",
-        "C": "single # not a comment",
-        "D": "double # line",
-        "E": "",
-        "F": "a#b",
-        "G": "",
-        "H": "h",
-        "I": "",
-        "J": "a=b",
-    }
+    lines = ["# comment", "", "A=1", "export B = two words  # why", "C='single # not a comment'"]
+    lines += ['D="double # line" # comment', "E=", "F=a#b", "G=#nothing", "  H=h  ", "I=''", "J=a=b"]
+    values = ["1", "two words", "single # not a comment", "double # line", "", "a#b", "", "h", "", "a=b"]
+    assert parse_environment("\n".join(lines)) == dict(zip("ABCDEFGHIJ", values, strict=True))
 
 
 @pytest.mark.parametrize("line", ["just words", "=secret", "1A=b", "A='open", 'A="x" y', "A B=c"])
