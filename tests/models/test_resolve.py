@@ -8,7 +8,13 @@ import pytest
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.models.provider import parse_environment, providers, read_environment
+from pcs_annotator.models.provider import (
+    hide_keys,
+    is_secret_name,
+    parse_environment,
+    providers,
+    read_environment,
+)
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.verbs.models import check_models
@@ -211,3 +217,9 @@ def test_importing_loads_no_heavy_packages() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_secret_is_told_from_what_is_not() -> None:
+    names = ["OPENAI_API_KEY", "x-api-key", "hub_token", "max_tokens", "monkey"]
+    assert [name for name in names if is_secret_name(name)] == names[:3]
+    assert hide_keys("http://me:word@host/v1?key=1#m") == "http://…@host/v1?…"
