@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.chat import Usage
-from pcs_annotator.models.catalog import Price, context_of, known_models, price_of
+from pcs_annotator.models.catalog import Price, context_of, known_models, price_of, same_model
 
 
 @pytest.mark.parametrize("name", known_models())
@@ -48,3 +48,17 @@ def test_cost_is_per_million_tokens() -> None:
     price = Price(1.0, 2.0)
     assert price.cost(Usage(input_tokens=1_000_000, output_tokens=500_000)) == 2.0
     assert price.cost(Usage(input_tokens=5)) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "same"),
+    [
+        ("gpt-4o", "gpt-4o-2024-08-06", True),
+        ("org/Llama-3", "llama-3:latest", True),
+        ("llama3:8b", "llama3:70b", False),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-4-0613", "gpt-4-1106", False),
+    ],
+)
+def test_a_server_may_name_a_model_with_its_date_or_owner(asked: str, named: str, same: bool) -> None:
+    assert same_model(asked, named) is same

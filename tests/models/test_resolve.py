@@ -8,24 +8,20 @@ import pytest
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.models.provider import parse_environment, providers, read_environment
+from pcs_annotator.models.provider import (
+    hide_keys,
+    is_secret_name,
+    parse_environment,
+    providers,
+    read_environment,
+)
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.verbs.models import check_models
 from tests.models.stub import KEY
 
-EVERY_KEY = {
-    name: KEY
-    for name in (
-        "OPENAI_API_KEY",
-        "GROQ_API_KEY",
-        "HF_TOKEN",
-        "ANTHROPIC_API_KEY",
-        "GEMINI_API_KEY",
-        "MISTRAL_API_KEY",
-        "DEEPSEEK_API_KEY",
-    )
-}
+PROVIDERS = ("OPENAI", "GROQ", "ANTHROPIC", "GEMINI", "MISTRAL", "DEEPSEEK")
+EVERY_KEY = {"HF_TOKEN": KEY} | {f"{name}_API_KEY": KEY for name in PROVIDERS}
 
 
 @pytest.mark.parametrize(
@@ -168,34 +164,10 @@ def test_the_environment_is_read_from_the_working_folder(tmp_path: Path, monkeyp
 
 
 def test_dot_env_lines() -> None:
-    text = "\n".join(
-        [
-            "# comment",
-            "",
-            "A=1",
-            "export B = two words  # why",
-            "C='single # not a comment'",
-            'D="double # line" # comment',
-            "E=",
-            "F=a#b",
-            "G=#nothing",
-            "  H=h  ",
-            "I=''",
-            "J=a=b",
-        ]
-    )
-    assert parse_environment(text) == {
-        "A": "1",
-        "B": "two words",
-        "C": "single # not a comment",
-        "D": "double # line",
-        "E": "",
-        "F": "a#b",
-        "G": "",
-        "H": "h",
-        "I": "",
-        "J": "a=b",
-    }
+    lines = ["# comment", "", "A=1", "export B = two words  # why", "C='single # not a comment'"]
+    lines += ['D="double # line" # comment', "E=", "F=a#b", "G=#nothing", "  H=h  ", "I=''", "J=a=b"]
+    values = ["1", "two words", "single # not a comment", "double # line", "", "a#b", "", "h", "", "a=b"]
+    assert parse_environment("\n".join(lines)) == dict(zip("ABCDEFGHIJ", values, strict=True))
 
 
 @pytest.mark.parametrize("line", ["just words", "=secret", "1A=b", "A='open", 'A="x" y', "A B=c"])
@@ -245,3 +217,9 @@ def test_importing_loads_no_heavy_packages() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_secret_is_told_from_what_is_not() -> None:
+    names = ["OPENAI_API_KEY", "x-api-key", "hub_token", "max_tokens", "monkey"]
+    assert [name for name in names if is_secret_name(name)] == names[:3]
+    assert hide_keys("http://me:word@host/v1?key=1#m") == "http://…@host/v1?…"

@@ -29,7 +29,7 @@ def test_a_function_of_the_request_answers() -> None:
     reply = run(ask_once(model))
     assert reply.text == "!eciN"
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 1)
-    assert repr(model) == "ScriptedModel(name='scripted:mirror')"
+    assert repr(model) == "ScriptedModel('scripted:mirror')"
 
 
 def test_one_text_is_a_script() -> None:

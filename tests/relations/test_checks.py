@@ -67,12 +67,10 @@ GOOD = [
 ]
 SPOILT = [
     (0, "The council of Norwick raised the 40 new taxes that Mira Lindqvist wished for."),
-    (0, "The council of Norwick didn't raise the 41 new taxes that Mira Lindqvist wished for."),
     (0, "The council of Norwick didn't raise the 40 new taxes that Hanne Dahl wished for."),
     (0, "The council of Norwick didn't raise the 40"),
     (1, "On Monday, Tova Quist informed Odalys Brent that the bridge was not safe for twelve buses."),
     (1, "On Monday, Tova Quist informed Odalys Brent that the bridge was safe for twenty buses."),
-    (1, "On Monday, Tova Quist informed Hanne Dahl that the bridge was safe for twelve buses."),
     (1, "On Monday, Tova Quist informed Odalys Brent that"),
     (2, "The river did not go up by three feet, and the people of Selby were led to a school by Captain Orla Finch."),
     (2, "The river went up by nine feet, and the people of Selby were brought to a school by Captain Orla Finch."),

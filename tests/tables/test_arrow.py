@@ -48,7 +48,6 @@ def refusal(table: object) -> str:
 def test_every_kind_of_csv_gives_the_same_texts(tmp_path: Path, content: str, ending: str) -> None:
     raw = content.encode()
     path = written(tmp_path, gzip.compress(raw) if ending.lower().endswith(".gz") else raw, f"votes{ending}")
-
     assert as_arrow(path).to_pydict() == ROWS
     assert as_arrow(str(path)).to_pydict() == ROWS
 
@@ -57,7 +56,6 @@ def test_every_kind_of_csv_gives_the_same_texts(tmp_path: Path, content: str, en
 def test_parquet_is_known_by_its_ending(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"votes{ending}"
     parquet.write_table(pa.table(ROWS), path)
-
     assert as_arrow(path).to_pydict() == ROWS
 
 
@@ -75,19 +73,16 @@ def test_parquet_is_known_by_its_ending(tmp_path: Path, ending: str) -> None:
 )
 def test_every_kind_of_frame_gives_the_same_columns(table: object) -> None:
     texts = {name: text_column(name, column).to_pylist() for name, column in columns_of(as_arrow(table)).items()}
-
     assert texts == ROWS
 
 
 def test_csv_texts_stay_as_they_are_written(tmp_path: Path) -> None:
     path = written(tmp_path, "id,a|r,b|r,c|r,d|r\n007,1.0,TRUE,null, spaced \n")
-
     assert as_arrow(path).to_pylist() == [{"id": "007", "a|r": "1.0", "b|r": "TRUE", "c|r": "null", "d|r": " spaced "}]
 
 
 def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
     path = written(tmp_path, 'id,"te\nxt",a|r\n1,"He said ""no"",\nthen left.",fake\n')
-
     assert as_arrow(path).to_pylist() == [{"id": "1", "te\nxt": 'He said "no",\nthen left.', "a|r": "fake"}]
 
 
@@ -98,7 +93,6 @@ def test_texts_below_a_header_with_a_line_end_stay_as_they_are_written(tmp_path:
 def test_texts_below_a_very_long_header_stay_as_they_are_written(tmp_path: Path) -> None:
     names = [f"é{number}|{'r' * 30}" for number in range(3000)]
     path = written(tmp_path, ",".join(names) + "\n" + ",".join(["007"] * len(names)) + "\n")
-
     assert set(as_arrow(path).to_pylist()[0].values()) == {"007"}
 
 
@@ -123,7 +117,6 @@ def test_texts_below_a_very_long_header_stay_as_they_are_written(tmp_path: Path)
 )
 def test_unreadable_csv_is_refused(tmp_path: Path, content: str | bytes, parts: list[str]) -> None:
     message = refusal(written(tmp_path, content))
-
     assert [part for part in parts if part not in message] == []
     assert len(message) < 400
 
@@ -145,7 +138,6 @@ def test_file_that_is_not_what_its_ending_says_is_refused(
     tmp_path: Path, name: str, content: bytes, parts: list[str]
 ) -> None:
     message = refusal(written(tmp_path, content, name))
-
     assert [part for part in parts if part not in message] == []
     assert "\n" not in message
 
@@ -302,7 +294,6 @@ def test_column_in_no_piece_at_all_is_empty() -> None:
 
 def test_categories_of_polars_become_texts() -> None:
     frame = pl.DataFrame({"a|r": ["x", None, "y"]}, schema={"a|r": pl.Categorical})
-
     assert text_column("a|r", as_arrow(frame)["a|r"]).to_pylist() == ["x", None, "y"]
 
 

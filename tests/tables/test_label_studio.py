@@ -207,17 +207,20 @@ def test_json_min_is_read_too(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("[", r"project-83\.json.*not valid JSON"),
-        ("\ufeff{}", r"project-83\.json has no list of tasks or records, but an object"),
+        ("\ufeff{}", r"project-83\.json has no list of tasks or records: export"),
         ("[" * 100_000, r"project-83\.json.*not valid JSON"),
-        ("[3]", r"number 1 in the list must be an object, not a number"),
+        ("[3]", r"number 1 in the list is not what Label Studio writes"),
         ('[{"id": 5, "data": {"image": "x.jpg"}, "annotations": []}]', r"task 5 has no pcs_id.*export the project"),
-        ('[{"id": 5, "data": [], "annotations": []}]', r"task 5, data must be an object, not a list"),
+        ('[{"id": 5, "data": [], "annotations": []}]', r"task 5 is not what Label Studio writes"),
         ('[{"id": 5, "image": "x.jpg", "label": "bad"}]', r"task 5 has no pcs_id"),
         ('[{"data": {"pcs_id": 7, "text": "x"}}]', r"task 1 has no pcs_id"),
-        ('[{"data": {"pcs_id": "7", "text": "x"}, "annotations": {}}]', r"task 1, annotations must be a list"),
+        (
+            '[{"data": {"pcs_id": "7", "text": "x"}, "annotations": {}}]',
+            r"task 1 is not what Label Studio writes \(a dict instead of a list\): export",
+        ),
         (
             '[{"data": {"pcs_id": "7", "text": "x"}, "annotations": [true]}]',
-            r"annotation 1 must be .* not true or false",
+            r"task 1 is not what Label Studio writes",
         ),
     ],
 )
@@ -250,9 +253,9 @@ def test_a_file_that_is_missing_not_text_or_too_large_is_refused(
         ([choice("good", "bad")], r"task 1, annotation 1001 has the labels \['good', 'bad'\]"),
         ([choice(3)], r"has the labels \[3\]"),
         ([choice("a", name="x"), choice("b", name="y")], r"several questions \('x', 'y'\)"),
-        ([{"type": "choices", "value": None}], r"value must be an object, not null"),
-        (["bad"], r"result must be an object, not a text"),
-        ({}, r"result must be a list, not an object"),
+        ([{"type": "choices", "value": None}], r"task 1 is not what Label Studio writes"),
+        (["bad"], r"task 1 is not what Label Studio writes"),
+        ({}, r"a dict instead of a list"),
     ],
 )
 def test_answers_that_are_not_one_label_are_refused(tmp_path: Path, results: object, message: str) -> None:
@@ -346,4 +349,4 @@ def test_the_real_interface_accepts_our_predictions() -> None:
 
 @pytest.mark.parametrize("value", [{"number": -3.5}, -3.5])
 def test_a_number_below_zero_is_an_answer_and_not_a_skipped_row(value: object) -> None:
-    assert Control("depth", "number", ["-10", "0"]).chosen(value, "here") == ["-3.5"]
+    assert Control("depth", "number", ["-10", "0"]).chosen(value) == ["-3.5"]

@@ -1,4 +1,4 @@
-"""Graded votes in tables: probabilities or their logarithms per label, and what is refused."""
+"""Probabilities in tables of votes: grades or their logarithms, what annotators stated, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from pyarrow import csv as arrow_csv
-from pyarrow import parquet
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, UserError, Votes
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.votes import GRADE_TOLERANCE
 from pcs_annotator.tables.vote_columns import MIN_MASS
 from pcs_annotator.tables.vote_tables import read_vote_table
-from pcs_annotator.tables.write import write_table
-
-LABELS = ["Fake", "no, never", "Real"]
 
 
-# importing pyarrow alone takes longer than a deadline
 def table(**columns: Sequence[object]) -> dict[str, Sequence[object]]:
     """One row per value; the labels are `fake` unless given."""
     rows = len(next(iter(columns.values())))
@@ -51,23 +44,54 @@ def grades_in(given: object, **options: Any) -> list[list[float]] | None:
 HARD = [pytest.approx(math.nan, nan_ok=True)] * 2
 
 
-def test_probabilities_are_grades_in_the_order_of_the_labels() -> None:
-    given = table(p_real=[0.25, 0.5], p_Fake=[0.75, 0.4])
+NOTHING = (None, math.nan)
+HALF = [math.log(0.25)] * 2
+READ: list[tuple[Any, list[str] | None, list[Any]]] = [
+    # in the order of the labels
+    ({"p_real": [0.25, 0.5], "p_Fake": [0.75, 0.4]}, None, [[0.75, 0.25], [0.4, 0.5]]),
+    ({"p_real": [0.25, 0.5], "p_Fake": [0.75, 0.4]}, ["real", "fake"], [[0.25, 0.75], [0.5, 0.4]]),
+    # rows without grades are hard votes
+    *(({"p_fake": [0.7, gap], "p_real": [0.3, gap]}, None, [[0.7, 0.3], HARD]) for gap in NOTHING),
+    ({"p_fake": ["0.7", ""], "p_real": ["0.3", ""]}, None, [[0.7, 0.3], HARD]),
+    # logarithms are natural, and scaled to one where they sum to more, or to the mass
+    ({"logp_fake": [math.log(0.6)], "logp_real": [math.log(0.1)]}, None, [[0.6, 0.1]]),
+    ({"logp_fake": [math.log(0.9)], "logp_real": [math.log(0.6)]}, None, [[0.6, 0.4]]),
+    *(
+        (
+            {"logp_fake": [math.log(0.75 * share)], "logp_real": [math.log(0.25 * share)], "mass": [mass]},
+            None,
+            [[0.15, 0.05]],
+        )
+        for share in (1.0, 0.5, 1e-3, 1.3)
+        for mass in (0.2, "0.2")
+    ),
+    ({"logp_fake": HALF, "logp_real": HALF, "mass": [None, 0.2]}, None, [[0.25, 0.25], [0.1, 0.1]]),
+    (
+        {"logp_fake": ["0", "0", "-0.0", "-inf"], "logp_real": ["-inf", "-9999", "-1e308", "-inf"]},
+        None,
+        [[1, 0], [1, 0], [1, 0], [0, 0]],
+    ),
+    ({"logp_fake": [-np.inf], "logp_real": [-np.inf], "mass": [0.5]}, None, [[0, 0]]),
+    # rounding errors
+    ({"logp_fake": [1e-7], "logp_real": [-20.0]}, None, [[1, 0]]),
+    ({"p_fake": [1.0], "p_real": [-1e-17]}, None, [[1, 0]]),
+    # beside probabilities, mass is a column of the user
+    ({"p_fake": [0.7], "p_real": [0.3], "mass": ["12 kg"]}, None, [[0.7, 0.3]]),
+    # labels without a grade get zero where the others sum to one
+    ({"p_fake": [1.0], "p_real": [None]}, None, [[1, 0]]),
+    ({"logp_fake": [0.0], "logp_real": [None], "mass": [0.5]}, None, [[0.5, 0]]),
+    ({"p_fake": [0.4], "p_real": [0.6]}, ["fake", "mixed", "real"], [[0.4, 0, 0.6]]),
+]
 
-    assert grades_in(given) == [[0.75, 0.25], [0.4, 0.5]]
-    assert grades_in(given, labels=["real", "fake"]) == [[0.25, 0.75], [0.5, 0.4]]
 
-
-def test_rows_without_grades_are_hard_votes() -> None:
-    for nothing in (None, math.nan):
-        assert grades_in(table(p_fake=[0.7, nothing], p_real=[0.3, nothing])) == [[0.7, 0.3], HARD]
-    assert grades_in(table(p_fake=["0.7", ""], p_real=["0.3", ""])) == [[0.7, 0.3], HARD]
+@pytest.mark.parametrize(("columns", "labels", "grades"), READ)
+def test_grades_are_read(columns: dict[str, Sequence[object]], labels: list[str] | None, grades: list[Any]) -> None:
+    assert grades_in(table(**columns), labels=labels) == grades
 
 
 @pytest.mark.parametrize("nothing", [None, "", math.nan])
 def test_without_any_grades_all_votes_are_hard(nothing: object) -> None:
     votes = Votes.from_table(table(p_fake=[nothing], p_real=[nothing]))
-
     assert votes.grades is None
     assert votes.labels == ("fake", "real")
 
@@ -76,7 +100,6 @@ def test_cells_that_were_not_asked_or_gave_nothing_have_no_grades() -> None:
     votes = Votes.from_table(
         table(id=["i", "i", "j"], relation=["a", "b", "a"], label=["x", "", "x"], p_x=[1, None, 0.5], p_y=[0, None, 0])
     )
-
     assert votes.codes[..., 0].tolist() == [[[0, ABSTAINED]], [[0, NOT_ASKED]]]
     assert votes.grades is not None
     assert np.isnan(votes.grades[:, 0, :, 0, 0]).tolist() == [[False, True], [False, True]]
@@ -84,7 +107,6 @@ def test_cells_that_were_not_asked_or_gave_nothing_have_no_grades() -> None:
 
 def test_grades_of_several_draws_stay_apart() -> None:
     votes = Votes.from_table(table(id=["i", "i"], draw=[1, 0], p_fake=[0.9, 0.6], p_real=[0.1, 0.4]))
-
     assert votes.grades is not None
     np.testing.assert_allclose(votes.grades[0, 0, 0], [[0.6, 0.4], [0.9, 0.1]])
 
@@ -96,26 +118,22 @@ def test_labels_without_votes_are_known_by_their_grades() -> None:
 
 def test_gold_decides_the_spelling_of_a_label() -> None:
     read = read_vote_table(table(gold=["Real"], p_fake=[0.5], p_real=[0.5]))
-
     assert read.votes.labels == ("Real", "fake")
     assert read.gold == ("Real",)
 
 
 def test_a_graded_row_without_a_label_is_a_vote_for_the_most_probable_one() -> None:
     votes = Votes.from_table(table(label=["", None, "fake"], p_fake=[0.2, 0.3, 0.1], p_real=[0.1, 0.7, 0.9]))
-
     assert votes.codes.ravel().tolist() == [0, 1, 0]
 
 
 def test_of_equally_probable_labels_the_first_in_alphabetical_order_is_the_vote() -> None:
     given = table(label=[None], p_real=[0.5], p_fake=[0.5])
-
     assert Votes.from_table(given, ["real", "fake"]).codes.ravel().tolist() == [1]
 
 
 def test_a_row_without_a_label_in_which_no_label_is_probable_is_an_abstention() -> None:
     votes = Votes.from_table(table(label=[None, "fake"], p_fake=[0, 0], p_real=[0, 0]))
-
     assert votes.codes.ravel().tolist() == [ABSTAINED, 0]
     assert votes.grades is not None
     assert np.isnan(votes.grades[0]).all()
@@ -125,14 +143,12 @@ def test_a_row_without_a_label_in_which_no_label_is_probable_is_an_abstention() 
 @pytest.mark.parametrize("prefix", ["p_", "logp_"])
 def test_labels_may_be_known_from_the_grades_alone(prefix: str) -> None:
     given = table(**{f"{prefix}fake": ["0"], f"{prefix}real": ["0"]})
-
     for empty in ({**given, "label": [None]}, {name: cell for name, cell in given.items() if name != "label"}):
         assert Votes.from_table(empty).labels == ("fake", "real")
 
 
 def test_neither_labels_nor_grades_are_no_votes() -> None:
     given = {"id": ["i"], "annotator": ["m"], "relation": ["original"], "p_x": [None], "p_y": [None]}
-
     with pytest.raises(TableError, match=r"^the table has no votes: .*'label'.*'x', 'y'"):
         Votes.from_table(given)
 
@@ -170,7 +186,6 @@ def test_several_columns_that_name_no_label_are_named_in_a_warning_at_the_caller
 def test_rows_with_only_an_id_have_no_grades_and_those_with_grades_need_an_annotator() -> None:
     blank: dict[str, list[Any]] = {"annotator": ["m", None], "relation": ["r", None], "label": ["fake", None]}
     votes = Votes.from_table(table(**blank, p_fake=[0.5, None], p_real=[0.5, None]))
-
     assert votes.codes.ravel().tolist() == [0, NOT_ASKED]
     with pytest.raises(TableError, match="row 2: column 'annotator' is empty"):
         Votes.from_table(table(**blank, p_fake=[0.5, 0.5], p_real=[0.5, 0.5]))
@@ -186,7 +201,6 @@ def test_columns_may_have_any_type_of_number(kind: pa.DataType) -> None:
     elif not pa.types.is_floating(kind):
         cells = ["0.25", "0.75"]
     first, second = (pa.array([cell, None], kind) for cell in cells)
-
     given = pa.table(table(p_fake=[0, 0], p_real=[0, 0])).drop_columns(["p_fake", "p_real"])
     given = given.append_column("p_fake", first).append_column("p_real", second)
     assert grades_in(given) == [[0.25, 0.75], HARD]
@@ -194,147 +208,85 @@ def test_columns_may_have_any_type_of_number(kind: pa.DataType) -> None:
 
 def test_whole_numbers_and_categories_are_numbers_too() -> None:
     given = pd.DataFrame(table(p_fake=[1, 0], p_real=["0", "1"])).astype({"p_real": "category"})
-
     assert grades_in(given) == [[1, 0], [0, 1]]
 
 
 def test_pandas_and_polars_give_the_same() -> None:
     given = table(p_fake=[0.7, None], p_real=[0.3, None])
-
     for frame in (pd.DataFrame(given), pl.DataFrame(given), pd.DataFrame(given).astype({"p_fake": "Float64"})):
         assert grades_in(frame) == [[0.7, 0.3], HARD]
-
-
-def test_logarithms_are_natural_and_may_sum_to_less_than_one() -> None:
-    assert grades_in(table(logp_fake=[math.log(0.6)], logp_real=[math.log(0.1)])) == [[0.6, 0.1]]
-
-
-def test_logarithms_are_scaled_to_one_when_they_sum_to_more() -> None:
-    assert grades_in(table(logp_fake=[math.log(0.9)], logp_real=[math.log(0.6)])) == [[0.6, 0.4]]
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 1e-3, 1.3])
-def test_logarithms_are_scaled_to_the_mass_whatever_they_sum_to(share: float) -> None:
-    logs = {"logp_fake": [math.log(0.75 * share)], "logp_real": [math.log(0.25 * share)]}
-
-    assert grades_in(table(**logs, mass=[0.2])) == [[0.15, 0.05]]
-    assert grades_in(table(**logs, mass=["0.2"])) == [[0.15, 0.05]]
-
-
-def test_logarithms_are_left_alone_where_the_mass_is_empty() -> None:
-    half = [math.log(0.25)] * 2
-
-    assert grades_in(table(logp_fake=half, logp_real=half, mass=[None, 0.2])) == [[0.25, 0.25], [0.1, 0.1]]
 
 
 def test_a_mass_rounded_beyond_0_or_1_counts_as_the_nearest_possible() -> None:
     half = [math.log(0.5)] * 2
     votes = Votes.from_table(table(logp_fake=half, logp_real=half, mass=[0.0, 1.006]))
-
     assert votes.grades is not None
     np.testing.assert_allclose(votes.grades.sum(axis=-1).ravel(), [MIN_MASS, 1])
 
 
-def test_logarithms_of_minus_infinity_and_very_negative_ones_are_zero() -> None:
-    given = table(logp_fake=["0", "0", "-0.0", "-inf"], logp_real=["-inf", "-9999", "-1e308", "-inf"])
-
-    assert grades_in(given) == [[1, 0], [1, 0], [1, 0], [0, 0]]
-    assert grades_in(table(logp_fake=[-np.inf], logp_real=[-np.inf], mass=[0.5])) == [[0, 0]]
-
-
-def test_a_log_probability_may_exceed_zero_by_a_rounding_error() -> None:
-    assert grades_in(table(logp_fake=[1e-7], logp_real=[-20.0])) == [[1, 0]]
-
-
-def test_mass_beside_probabilities_is_a_column_of_the_user() -> None:
-    assert grades_in(table(p_fake=[0.7], p_real=[0.3], mass=["12 kg"])) == [[0.7, 0.3]]
-
-
-def test_labels_without_a_grade_get_zero_where_the_others_sum_to_one() -> None:
-    assert grades_in(table(p_fake=[1.0], p_real=[None])) == [[1, 0]]
-    assert grades_in(table(logp_fake=[0.0], logp_real=[None], mass=[0.5])) == [[0.5, 0]]
-    assert grades_in(table(p_fake=[0.4], p_real=[0.6]), labels=["fake", "mixed", "real"]) == [[0.4, 0, 0.6]]
-
-
-@pytest.mark.parametrize(
-    ("columns", "labels", "parts"),
-    [
-        pytest.param({"p_fake": [0.5, 0.7], "p_real": [0.5, None]}, None, ["column 'p_real' is empty"], id="p"),
-        pytest.param(
-            {"logp_fake": [-1.0, -0.5], "logp_real": ["-1", ""]}, None, ["column 'logp_real' is empty"], id="logp"
-        ),
-        pytest.param(
-            {"p_fake": [0.5, 0.5], "p_real": [0.5, 0.4]},
-            ["fake", "real", "mixed"],
-            ["no column for the label 'mixed'"],
-            id="no column",
-        ),
-        pytest.param(
-            {"logp_a": [0, 0], "logp_fake": [-1, -1], "logp_b": [-1, None]}, None, ["'logp_b' is empty"], id="above"
-        ),
-    ],
-)
-def test_labels_without_a_grade_are_an_error_elsewhere(
-    columns: dict[str, list[object]], labels: list[str] | None, parts: list[str]
-) -> None:
-    with pytest.raises(TableError) as caught:
-        Votes.from_table(table(**columns), labels)
-
-    expected = ["the table, row 2", *parts, "hard vote"]
-    assert [part for part in expected if part not in str(caught.value)] == []
-
-
-BAD_NUMBERS = [
-    pytest.param({"p_fake": [0.5, 1.7], "p_real": [0.5, 0]}, ["row 2, column 'p_fake': 1.7", "0 to 1"], id="p above 1"),
-    pytest.param({"p_fake": [0.5, -0.1], "p_real": [0.5, 0]}, ["row 2, column 'p_fake': -0.1"], id="p below 0"),
-    pytest.param({"p_fake": ["0.5", "nan"], "p_real": [0.5, 0]}, ["row 2, column 'p_fake': nan", "empty"], id="p nan"),
-    pytest.param({"p_fake": ["0.5", "80 %"], "p_real": [0.5, 0]}, ["row 2, column 'p_fake': 80 %"], id="p as text"),
-    pytest.param({"p_fake": ["1", "inf"], "p_real": [0, 0]}, ["row 2, column 'p_fake': inf"], id="p infinite"),
-    pytest.param({"p_fake": [0.5, 1], "p_real": [True, False]}, ["row 1, column 'p_real': true"], id="p true"),
-    pytest.param(
-        {"logp_fake": [-1, 0.3], "logp_real": [-1, -1]},
-        ["row 2, column 'logp_fake': 0.3", "log-probability", "at most 0"],
-        id="logp positive",
+Refused = tuple[Any, list[str] | None, list[str]]
+BAD_NUMBERS: list[Refused] = [
+    # labels without a grade
+    ({"p_fake": [0.5, 0.7], "p_real": [0.5, None]}, None, ["row 2: column 'p_real' is empty", "hard vote"]),
+    ({"logp_fake": [-1.0, -0.5], "logp_real": ["-1", ""]}, None, ["row 2: column 'logp_real' is empty"]),
+    ({"logp_a": [0, 0], "logp_fake": [-1, -1], "logp_b": [-1, None]}, None, ["row 2: column 'logp_b' is empty"]),
+    (
+        {"p_fake": [0.5, 0.5], "p_real": [0.5, 0.4]},
+        ["fake", "real", "mixed"],
+        ["row 2: there is no column for the label 'mixed'"],
     ),
-    pytest.param({"logp_fake": ["0", "+inf"], "logp_real": [-1, -1]}, ["row 2", "+inf"], id="logp plus infinity"),
-    pytest.param(
-        {"logp_fake": [-1, -1], "logp_real": ["-1", "NaN"]}, ["row 2, column 'logp_real': NaN"], id="logp nan"
-    ),
-    pytest.param(
-        {"logp_fake": [0, 0], "logp_real": [-1, -1], "mass": [1, 1.7]},
-        ["row 2, column 'mass': 1.7", "rename"],
-        id="mass above 1",
-    ),
-    pytest.param({"logp_fake": [0, 0], "logp_real": [-1, -1], "mass": [1, -0.1]}, ["row 2, column 'mass'"], id="mass"),
-    pytest.param({"logp_fake": [0], "logp_real": [-1], "mass": ["heavy"]}, ["column 'mass': heavy"], id="mass as text"),
-    pytest.param(
+    # numbers
+    ({"p_fake": [0.5, 1.7], "p_real": [0.5, 0]}, None, ["row 2, column 'p_fake': 1.7", "0 to 1"]),
+    ({"p_fake": [0.5, -0.1], "p_real": [0.5, 0]}, None, ["row 2, column 'p_fake': -0.1"]),
+    ({"p_fake": ["0.5", "nan"], "p_real": [0.5, 0]}, None, ["row 2, column 'p_fake': nan", "empty"]),
+    ({"p_fake": ["0.5", "80 %"], "p_real": [0.5, 0]}, None, ["row 2, column 'p_fake': 80 %"]),
+    ({"p_fake": ["1", "inf"], "p_real": [0, 0]}, None, ["row 2, column 'p_fake': inf"]),
+    ({"p_fake": [0.5, 1], "p_real": [True, False]}, None, ["row 1, column 'p_real': true"]),
+    ({"logp_fake": [-1, 0.3], "logp_real": [-1, -1]}, None, ["row 2, column 'logp_fake': 0.3", "at most 0"]),
+    ({"logp_fake": ["0", "+inf"], "logp_real": [-1, -1]}, None, ["row 2", "+inf"]),
+    ({"logp_fake": [-1, -1], "logp_real": ["-1", "NaN"]}, None, ["row 2, column 'logp_real': NaN"]),
+    ({"logp_fake": [0, 0], "logp_real": [-1, -1], "mass": [1, 1.7]}, None, ["row 2, column 'mass': 1.7", "rename"]),
+    ({"logp_fake": [0, 0], "logp_real": [-1, -1], "mass": [1, -0.1]}, None, ["row 2, column 'mass'"]),
+    ({"logp_fake": [0], "logp_real": [-1], "mass": ["heavy"]}, None, ["column 'mass': heavy"]),
+    ({"p_fake": [[0.5, 0.5]], "p_real": [0]}, None, ["'p_fake'", "list"]),
+    # sums and names
+    (
         {"p_fake": [0.5, 0.9], "p_real": [0.5, 0.8]},
+        None,
         ["row 2: the grades sum to 1.7 (p_fake 0.9, p_real 0.8)", "more than 1", "hard vote"],
-        id="sum of 1.7",
     ),
-    pytest.param(
+    (
         {"p_fake": [0.4], "p_real": [0.6], "p_value": [0.03]},
+        None,
         ["row 1: the grades sum to 1.03", "p_value 0.03", "rename"],
-        id="another column",
     ),
-    pytest.param({"p_fake": [0.5], "logp_fake": [-1]}, ["'p_fake'", "'logp_fake'", "keep"], id="both kinds"),
-    pytest.param({"p_fake": [0.5], "p_FAKE": [0.5]}, ["'p_fake'", "'p_FAKE'", "remove"], id="one label twice"),
-    pytest.param({"p_fake": [[0.5, 0.5]], "p_real": [0]}, ["'p_fake'", "list"], id="lists"),
+    ({"p_fake": [0.5], "logp_fake": [-1]}, None, ["'p_fake'", "'logp_fake'", "keep"]),
+    ({"p_fake": [0.5], "p_FAKE": [0.5]}, None, ["'p_fake'", "'p_FAKE'", "remove"]),
+    # what annotators stated
+    (
+        {"stated_fake": [0.5], "stated_real": [0.2], "stated_REAL": [0.3]},
+        None,
+        ["'stated_real' and 'stated_REAL'", "remove"],
+    ),
+    *(
+        ({"stated_fake": ["0.5", value]}, None, [f"row 2, column 'stated_fake': {value}", "0 to 1"])
+        for value in ("80 %", "0,8", "nan", "-0.1", "1.5", "inf", "sure")
+    ),
 ]
 
 
-@pytest.mark.parametrize(("columns", "parts"), BAD_NUMBERS)
-def test_refusal_names_the_row_the_column_and_the_remedy(columns: dict[str, list[object]], parts: list[str]) -> None:
-    with pytest.raises(TableError) as caught:
-        Votes.from_table(table(**columns))
-
+@pytest.mark.parametrize(("columns", "labels", "parts"), BAD_NUMBERS)
+def test_refusal_names_the_row_the_column_and_the_remedy(
+    columns: dict[str, list[object]], labels: list[str] | None, parts: list[str]
+) -> None:
+    with pytest.raises(TableError, match=r"^the table|^column 'p_fake' holds") as caught:
+        Votes.from_table(table(**columns), labels)
     assert [part for part in parts if part not in str(caught.value)] == []
 
 
 def test_refusal_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "graded.csv"
     path.write_text("id,annotator,relation,label,p_x,p_y\n1,a,r,x,0.5,0.5\n2,a,r,x,0.5,0.5 \n3,a,r,x,0.9,1.2\n")
-
     with pytest.raises(TableError, match=r"^graded\.csv, row 4, column 'p_y': 1\.2 "):
         Votes.from_table(path)
 
@@ -349,15 +301,10 @@ def test_refusal_of_large_sums_follows_the_tolerance_of_votes(total: float) -> N
             Votes.from_table(given)
 
 
-def test_a_slightly_negative_probability_is_zero() -> None:
-    assert grades_in(table(p_fake=[1.0], p_real=[-1e-17])) == [[1, 0]]
-
-
 @pytest.mark.parametrize("prefix", ["p_", "logp_"])
 def test_a_column_for_an_unknown_label_is_refused_or_skipped(prefix: str) -> None:
     part = {"p_": 0.3, "logp_": math.log(0.3)}[prefix]
     given = table(**{f"{prefix}{label}": [part] for label in ("fake", "real", "maybe")})
-
     with pytest.raises(TableError) as caught:
         Votes.from_table(given, ["fake", "real"])
     parts = [f"the table, column '{prefix}maybe'", "'fake', 'real'", "rename", "unknown='abstain'"]
@@ -370,7 +317,6 @@ def test_a_vote_for_an_unknown_label_that_counts_as_an_abstention_loses_its_grad
     with pytest.raises(LabelError, match=r"id 'i0': 'maybe'"):
         Votes.from_table(given, ["fake", "real"])
     votes = Votes.from_table(given, ["fake", "real"], unknown="abstain")
-
     assert votes.codes.ravel().tolist() == [ABSTAINED, 0]
     assert votes.grades is not None
     assert np.isnan(votes.grades[0]).all()
@@ -392,76 +338,43 @@ def test_any_cells_give_valid_grades_or_a_message_for_users(cells: list[object],
         assert (graded.sum(axis=-1) <= 1 + GRADE_TOLERANCE).all()
 
 
-@st.composite
-def panels(draw: st.DrawFn) -> Votes:
-    """Votes of which all, some or none are graded."""
-    shape = (draw(st.integers(1, 4)), 2, 2, draw(st.integers(1, 2)))
-    codes = draw(hnp.arrays(np.int8, shape, elements=st.integers(NOT_ASKED, 2)))
-    codes[0] = np.maximum(codes[0], ABSTAINED)  # names without votes are not written
-    weights = draw(hnp.arrays(np.float32, (*shape, 4), elements=st.floats(0, 1, width=32)))
-    weights[..., 3] += 0.001  # what goes to no label
-    grades = (weights / weights.sum(axis=-1, keepdims=True))[..., :3]
-    kind = draw(st.sampled_from(["hard", "graded", "mixed"]))
-    hard = draw(hnp.arrays(bool, shape)) if kind == "mixed" else np.zeros(shape, dtype=bool)
-    grades[hard | (codes < 0)] = np.nan
-    return Votes(
-        codes=codes,
-        ids=[f"i{row}" for row in range(shape[0])],
-        annotators=["m", "n"],
-        relations=["original", "r"],
-        labels=LABELS,
-        grades=None if kind == "hard" else grades,
-    )
-
-
-def assert_same(read: Votes, votes: Votes) -> None:
-    assert (read.ids, read.annotators, read.relations, read.labels) == (
-        votes.ids,
-        votes.annotators,
-        votes.relations,
-        votes.labels,
-    )
-    np.testing.assert_array_equal(read.codes, votes.codes)
-    if votes.grades is None or np.isnan(votes.grades).all():
-        assert read.grades is None
-    else:
-        assert read.grades is not None
-        assert read.grades.dtype == np.float32
-        np.testing.assert_array_equal(read.grades, votes.grades)
-
-
-@given(panels())
-def test_the_long_form_keeps_every_grade(votes: Votes) -> None:
-    arrow = votes.to_table("long")
-
-    assert_same(Votes.from_table(arrow, LABELS), votes)
-    assert_same(Votes.from_table(arrow.to_pandas(), LABELS), votes)
-    assert_same(Votes.from_table(pl.DataFrame(arrow), LABELS), votes)
-
-
-@given(panels())
-def test_files_keep_every_grade(tmp_path_factory: pytest.TempPathFactory, votes: Votes) -> None:
-    folder, arrow = tmp_path_factory.mktemp("votes"), votes.to_table("long")
-    arrow_csv.write_csv(arrow, folder / "arrow.csv")
-    write_table(folder / "ours.csv", arrow)
-    arrow.to_pandas().to_csv(folder / "pandas.csv", index=False)
-    pl.DataFrame(arrow).write_csv(folder / "polars.csv")
-    parquet.write_table(arrow, folder / "votes.parquet")
-    for path in sorted(folder.iterdir()):
-        assert_same(Votes.from_table(path, LABELS), votes)
-
-
-def test_there_are_columns_for_grades_only_where_there_are_grades() -> None:
-    votes = Votes.from_table(table(p_fake=[0.7], p_real=[0.3]))
-
-    assert votes.to_table("long").column_names[5:] == ["p_fake", "p_real"]
-    assert votes.hard().to_table("long").column_names == ["id", "annotator", "relation", "draw", "label"]
-
-
-def test_a_hard_vote_is_an_empty_cell() -> None:
+def test_there_are_columns_for_probabilities_only_where_there_are_some() -> None:
     votes = Votes.from_table(table(p_fake=[0.75, None], p_real=[0.25, None]))
+    columns = votes.to_table("long")
+    assert columns.column_names[5:] == ["p_fake", "p_real"]
+    assert columns["p_real"].to_pylist() == [0.25, None]
+    assert votes.hard().to_table("long").column_names == ["id", "annotator", "relation", "draw", "label"]
+    stated = Votes.from_table(table(stated_fake=[0.5, None], stated_real=[None, None]))
+    assert stated.to_table("long").column_names[5:] == ["stated_fake", "stated_real"]
+    assert stated.to_table("long")["stated_fake"].to_pylist() == [0.5, None]
+    assert stated.to_table("wide").column_names == ["id", "m|original"]
 
-    assert votes.to_table("long")["p_real"].to_pylist() == [0.25, None]
+
+def stated_in(**columns: Sequence[object]) -> object:
+    votes = Votes.from_table(table(**columns))
+    return None if votes.stated is None else votes.stated.ravel().tolist()
+
+
+def test_labels_without_votes_are_known_by_what_was_stated() -> None:
+    votes = Votes.from_table(table(stated_Real=[0.2], stated_FAKE=[0.7], **{"stated_no, never": [None]}))
+    assert votes.labels == ("Real", "fake", "no, never")
+    np.testing.assert_array_equal(votes.stated, np.reshape([0.2, 0.7, np.nan], (1, 1, 1, 1, 3)))
+
+
+def test_other_columns_with_the_prefix_are_ignored() -> None:
+    assert stated_in(stated_at=["Monday"]) is None
+    assert Votes.from_table(table(stated_at=["Monday"])).labels == ("fake",)
+    assert Votes.from_table(table(stated_at=["Monday"], stated_fake=[1]), ["fake"]).stated == 1
+
+
+@pytest.mark.parametrize("value", [1, "1", "1.0", "1e0", 1.0, "+1", " 1 ", Decimal("1.0"), np.float32(1)])
+def test_numbers_may_be_written_in_any_way(value: object) -> None:
+    assert stated_in(stated_fake=[value]) == [1.0]
+
+
+def test_rows_with_only_an_id_state_nothing() -> None:
+    blank: dict[str, list[Any]] = {"annotator": ["m", None], "relation": ["r", None], "label": ["fake", None]}
+    np.testing.assert_array_equal(stated_in(**blank, stated_fake=[0.5, 0.9]), [0.5, np.nan])
 
 
 def test_recorded_votes_are_readable_as_they_are(shared_data: Path) -> None:

@@ -18,8 +18,9 @@ from python_calamine import CalamineWorkbook
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables import parquet as parquet_files
 from pcs_annotator.tables.files import set_aside
+from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.tables.source_files import STDIO, Dialect
-from pcs_annotator.tables.write import PAGES, WRITTEN, OutputPolicy, TableStyle, write_table, writing_table
+from pcs_annotator.tables.write import PAGES, WRITTEN, OutputPolicy, write_table, writing_table
 
 TABLE = pa.table({"text": ['says "no",\nthen yes', None, "=1+1"], "number": [1.5, None, float("nan")]})
 CSV = 'text,number\n"says ""no"",\nthen yes",1.5\n,\n=1+1,nan\n'
@@ -144,8 +145,15 @@ def test_a_compressed_table_set_aside_is_still_known_as_one(tmp_path: Path) -> N
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
 def test_csv_is_written_in_a_dialect(tmp_path: Path, dialect: Dialect, expected: bytes, ending: str) -> None:
     path = tmp_path / f"t{ending}"
-    write_table(path, pa.table({"text": ["naïve"], "number": [1.5]}), TableStyle(dialect=dialect))
+    write_table(path, pa.table({"text": ["naïve"], "number": [1.5]}), OutputPolicy(dialect=dialect))
     assert UNPACKED.get(path.suffix, bytes)(path.read_bytes()) == expected
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_line_ends_of_any_kind_stay_in_their_cell(tmp_path: Path, line_end: str) -> None:
+    table, path = pa.table({"id": ["1", "2", "3"], "text": ["a\rb", "a\r\nb", "a\nb\r\n"]}), tmp_path / "t.csv"
+    write_table(path, table, OutputPolicy(dialect=Dialect(line_end=line_end)))
+    assert as_arrow(path).to_pydict() == table.to_pydict()
 
 
 def test_workbook_has_one_sheet_and_numbers_as_numbers(tmp_path: Path) -> None:
@@ -171,7 +179,7 @@ def test_a_file_that_exists_is_an_error_before_and_when_it_is_written(tmp_path: 
 def test_with_replace_the_earlier_file_is_kept_under_a_dated_name(tmp_path: Path) -> None:
     out = tmp_path / "table.csv"
     out.write_text("mine")
-    OutputPolicy(replace=True, style=TableStyle(spreadsheet_safe=True)).write_table(out, FORMULA)
+    OutputPolicy(replace=True, spreadsheet_safe=True).write_table(out, FORMULA)
     assert out.read_text().split() == ["text", "'=1+1"]
     assert [kept.read_text() for kept in tmp_path.glob("table-20*.csv")] == ["mine"]
 
@@ -193,5 +201,5 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
     path = tmp_path / "labels.csv"
     write_table(path, table)
     assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
-    write_table(path, table, TableStyle(spreadsheet_safe=True))
+    write_table(path, table, OutputPolicy(spreadsheet_safe=True))
     assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"

@@ -11,7 +11,7 @@ import dis
 import inspect
 import re
 import textwrap
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -21,9 +21,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble
-from pcs_annotator.core.chat import Message, Reply, Request
+from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.models.openai import as_dicts
-from pcs_annotator.models.provider import CERTAIN_KEY, is_secret_name
+from pcs_annotator.models.provider import CERTAIN_KEY, Named, is_secret_name
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 # Fields of LangChain's classes that do not shape answers; clients, callbacks, tags and caches are marked as excluded.
@@ -99,7 +99,7 @@ def _source(thing: Any) -> list[object]:
     return [source, *bytecode]
 
 
-class ObjectModel:
+class ObjectModel(Named):
     """A model that is given as an object; `thing` is what it answers by, None if the name says everything."""
 
     can_constrain = False
@@ -109,9 +109,6 @@ class ObjectModel:
         self.name = name
         self._known_as = known_as or name
         self._thing = thing
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @cached_property
     def identity(self) -> str:
@@ -146,7 +143,8 @@ class FunctionModel(ObjectModel):
 
     async def ask(self, request: Request) -> Reply:
         """Return what the function returns."""
-        question = as_text(request.messages) if self._takes == "text" else as_dicts(request.messages)
+        messages = request.messages
+        question = "\n\n".join(turn.content for turn in messages) if self._takes == "text" else as_dicts(messages)
         started = perf_counter()
         try:
             answer = self._function(question) if self._is_async else await asyncio.to_thread(self._function, question)
@@ -159,11 +157,6 @@ class FunctionModel(ObjectModel):
         if not isinstance(answer, str):
             raise ServerTrouble(f"{self.name} returned {type(answer).__name__} instead of str")
         return Reply(text=answer, latency=perf_counter() - started)
-
-
-def as_text(messages: Sequence[Message]) -> str:
-    """Return a conversation as one text."""
-    return "\n\n".join(message.content for message in messages)
 
 
 def _inner(function: Answering) -> Answering:

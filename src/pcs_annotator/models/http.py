@@ -19,7 +19,7 @@ from pcs_annotator.base.errors import BadRequest, ModelError, warn_user
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.models.catalog import context_of, same_model
 from pcs_annotator.models.failures import MOST_BYTES, CallSite, unreachable
-from pcs_annotator.models.provider import lease, release
+from pcs_annotator.models.provider import Named, lease, release
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, ClientTimeout, FormData
@@ -46,7 +46,7 @@ class HttpReply(NamedTuple):
     latency: float
 
 
-class HttpModel:
+class HttpModel(Named):
     """Base of models behind a server; connections are shared by all models of a host."""
 
     def __init__(self, site: CallSite, url: str, headers: Mapping[str, str]) -> None:
@@ -59,9 +59,6 @@ class HttpModel:
         self._origin = urlsplit(url)[:2]
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._noticed = False
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Return the body of a request."""

@@ -115,7 +115,11 @@ class WireModel(HttpModel):
         if constraint.choices and self._structure == "choice":
             choices = list(constraint.choices)
             return {"structured_outputs": {"choice": choices}, "guided_choice": choices}  # the latter for vLLM < 0.11
-        schema = _choice_schema(constraint.choices) if constraint.choices else constraint.json_schema
+        schema = constraint.json_schema
+        if constraint.choices:  # in an object, because servers do not accept a bare string as the root
+            answer = {"type": "string", "enum": list(constraint.choices)}
+            fields = {"type": "object", "properties": {ANSWER: answer}}
+            schema = {**fields, "required": [ANSWER], "additionalProperties": False}
         form = {"type": "json_schema", "json_schema": {"name": ANSWER, "strict": True, "schema": schema}}
         return {} if schema is None else {"response_format": form}
 
@@ -250,16 +254,6 @@ def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
     if not model:
         raise ConfigError(f"{spec!r} names no model: add it, as in {base}#my-model")
     return WireModel(CUSTOM, call_site(CUSTOM, model, environment, base), f"{base}/chat/completions")
-
-
-def _choice_schema(choices: Sequence[str]) -> dict[str, object]:
-    """Return a schema for one of the choices; an object, because servers do not accept a bare string as the root."""
-    return {
-        "type": "object",
-        "properties": {ANSWER: {"type": "string", "enum": list(choices)}},
-        "required": [ANSWER],
-        "additionalProperties": False,
-    }
 
 
 for _host in HOSTS:

@@ -38,6 +38,15 @@ Open = Callable[[str, Mapping[str, str]], ChatModel]
 T = TypeVar("T")
 
 
+class Named:
+    """Base of models, which show their names."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
 def opens(name: str) -> Callable[[Open], Open]:
     """Return a decorator that registers a function as what opens the models of a provider."""
 

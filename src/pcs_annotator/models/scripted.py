@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
-from pcs_annotator.models.provider import opens
+from pcs_annotator.models.provider import Named, opens
 
 Scripted = str | Reply | Exception
 Script = Sequence[Scripted] | Callable[[Request], Scripted]
@@ -16,7 +16,7 @@ TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>", re.I)
 KEPT_REQUESTS = 1000
 
 
-class ScriptedModel:
+class ScriptedModel(Named):
     """Answers from a script: a list, repeated when it ends, or a function of the request.
 
     An exception in the script is raised; a text becomes a reply whose usage counts words. `requests` are the last ones.
@@ -40,9 +40,6 @@ class ScriptedModel:
         self.calls = 0
         self.requests: deque[Request] = deque(maxlen=KEPT_REQUESTS)
         self._script = (script,) if isinstance(script, str) else script
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(name={self.name!r})"
 
     async def ask(self, request: Request) -> Reply:
         """Return the next answer of the script, after `latency` seconds."""

@@ -24,10 +24,18 @@ class Context:
 
 
 class Relation(Protocol):
-    """A named rewrite that must not change the label; its version changes whenever the rewrite of a text may change."""
+    """A named rewrite that must not change the label.
+
+    Attributes:
+        name: As it appears in tables.
+        version: Changes whenever the rewrite of a text may change.
+        needs: What it requires.
+        deterministic: Whether the same text always gives the same rewrite.
+        expects: What its rewrites may do to a text.
+    """
 
     @property
-    def name(self) -> str: ...  # noqa: D102  # as it appears in tables
+    def name(self) -> str: ...  # noqa: D102
 
     @property
     def version(self) -> str: ...  # noqa: D102
@@ -36,10 +44,10 @@ class Relation(Protocol):
     def needs(self) -> frozenset[Need]: ...  # noqa: D102
 
     @property
-    def deterministic(self) -> bool: ...  # noqa: D102  # whether the same text always gives the same rewrite
+    def deterministic(self) -> bool: ...  # noqa: D102
 
     @property
-    def expects(self) -> Expectation: ...  # noqa: D102  # what its rewrites may do to a text
+    def expects(self) -> Expectation: ...  # noqa: D102
 
     def calls(self, text: str) -> float:
         """Return the most model calls that this text takes; a shared call counts as a fraction."""

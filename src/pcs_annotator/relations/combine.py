@@ -94,12 +94,19 @@ _NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationOptions:
-    """How names become relations."""
+    """How names become relations.
 
-    rewriter: bool = False  # whether there is a model that rewrites
-    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)  # the user's; they take precedence
-    checked: bool = True  # whether rewrites are checked
-    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
+    Attributes:
+        rewriter: Whether there is a model that rewrites.
+        own: The user's relations by name; they take precedence over all others. A function is a relation, too.
+        checked: Whether rewrites are checked.
+        judged: Whether to also ask the rewriter if a rewrite means the same.
+    """
+
+    rewriter: bool = False
+    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
+    checked: bool = True
+    judged: bool = False
 
 
 def choose_relations(specs: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:

@@ -29,14 +29,23 @@ MOST_WORDS = 0.4  # what a rewrite that keeps most words has in common with its 
 
 @dataclass(frozen=True, slots=True)
 class PromptedRelation:
-    """A rewrite by a model; `{text}` in its prompt is replaced by the text, which else follows in another message."""
+    """A rewrite by a model.
 
-    name: str  # as it appears in tables
-    prompt: str  # the instruction for the model
-    version: str = "1"  # changes with the prompt
-    expects: Expectation = field(default_factory=Expectation)  # what its rewrites may do to a text
-    keeps_language: bool = False  # whether the prompt of a text known not to be English names the language to write in
-    keeps_words: bool = False  # whether most words of a text stay, so that a reply with few of them is no rewrite
+    Attributes:
+        name: As it appears in tables.
+        prompt: The instruction for the model; `{text}` in it is replaced by the text, which else follows it.
+        version: Changes with the prompt.
+        expects: What its rewrites may do to a text.
+        keeps_language: Whether the prompt of a text that is known not to be English names the language to write in.
+        keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
+    """
+
+    name: str
+    prompt: str
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    keeps_language: bool = False
+    keeps_words: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
 
@@ -54,9 +63,8 @@ class PromptedRelation:
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
         code = known_language(text) if self.keeps_language else ""
-        language = "" if code == "en" else NAMES.get(code, "")
-        room = room_for(text, self.expects)
-        reply = await ask(Request(messages=messages_for(self.prompt, text, hint, language), max_tokens=room))
+        messages = messages_for(self.prompt, text, hint, language="" if code == "en" else NAMES.get(code, ""))
+        reply = await ask(Request(messages=messages, max_tokens=room_for(text, self.expects)))
         new = self._read(reply, text)
         same = isinstance(new, str) and new.split() == text.split()
         return Refused(cleaning.CHANGED_NOTHING, fails=False) if same else new
@@ -86,17 +94,12 @@ def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> 
             f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are "
             "in English only to show what is meant."
         )
-    why = hinted(hint)
+    problem = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")  # of the first attempt
+    why = f"An earlier attempt was not accepted: {problem}. Avoid that this time.\n\n" if problem else ""
     if PLACE in prompt:
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
         return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{cleaning.REMINDER}"),)
     return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{cleaning.REMINDER}")
-
-
-def hinted(hint: str) -> str:
-    """Return the line in the prompt of a second attempt that states what was wrong with the first."""
-    words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
-    return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
 
 
 def room_for(text: str, expects: Expectation) -> int:

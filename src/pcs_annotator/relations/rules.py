@@ -160,8 +160,7 @@ _NEVER_DOUBLED = frozenset("ahijkquvwxy")
 def typo(text: str) -> str | NotApplicable:
     """Return the text with one typo in about eight words: two letters swapped, one missing, or one doubled.
 
-    Only words of four and more letters without a capital are misspelt, the longer ones first, and never so that they
-    become another word.
+    Only small words of four and more letters are misspelt, long ones first, and never to another word.
 
     >>> typo("The museum will reopen its northern wing after the summer.")
     'The museum will reoepn its northern wing after the summer.'

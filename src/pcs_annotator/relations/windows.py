@@ -36,11 +36,7 @@ class Windows:
 # Relations that share a call cut the same text, and planning a run counts its windows.
 @lru_cache(maxsize=64)
 def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
-    """Return a text as pieces of whole sentences, each of at most `longest` characters.
-
-    A piece ends with a paragraph if it is at least half full by then. A sentence that is longer than a piece is cut at
-    whitespace, or anywhere if there is none.
-    """
+    """Return a text as pieces of whole sentences, each of at most `longest` characters; longer sentences are cut."""
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     if start >= end:
@@ -74,10 +70,9 @@ def has_words(text: str) -> bool:
 async def rewrite_in_windows(
     relation: str, text: str, rewrite: RewriteWindow, longest: int = LONGEST_WINDOW
 ) -> Variant:
-    """Return a text rewritten window by window, all windows concurrently.
+    """Return a text rewritten window by window; one to which the relation does not apply stays as it is.
 
-    A window to which the relation does not apply stays as it is, as long as another one changes. If one window is
-    refused or cut off, there is no rewrite at all: half a rewrite must not pass for a whole one.
+    If a window is refused or cut off, there is no rewrite at all: half a rewrite must not pass for a whole one.
     """
     windows = cut_windows(text, longest)
     answers = iter(await gather_all(rewrite(piece) for piece in windows.texts if has_words(piece)))
@@ -86,19 +81,15 @@ async def rewrite_in_windows(
     pieces = [piece if isinstance(new, Refused) else new for piece, new in zip(windows.texts, outcomes, strict=True)]
     if failed is None and any(isinstance(outcome, str) for outcome in outcomes):
         return Variant(relation=relation, status="changed", text=windows.joined(pieces), source=text)
-    return _nothing(relation, text, outcomes, failed)
+    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
+    reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
+    if failed is not None and reason in (CUT_OFF, NO_REWRITE):
+        refused = failed.text if len(outcomes) == 1 else None
+        return Variant(relation=relation, status="rejected", reason=reason, source=text, refused=refused)
+    return Variant(relation=relation, status="not_applicable", reason=reason, source=text)
 
 
 _NO_WORDS = Refused("no words to rewrite", fails=False)
-
-
-def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed: Refused | None) -> Variant:
-    if failed is not None and failed.reason in (CUT_OFF, NO_REWRITE):
-        refused = failed.text if len(outcomes) == 1 else None
-        return Variant(relation=relation, status="rejected", reason=failed.reason, source=text, refused=refused)
-    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
-    reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
-    return Variant(relation=relation, status="not_applicable", reason=reason, source=text)
 
 
 def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:
@@ -110,5 +101,6 @@ def _furthest(text: str, stops: Sequence[int], start: int, longest: int) -> int:
     if not fitting:  # at a blank, or anywhere
         blank = text.rfind(" ", start + 1, limit + 1)
         return limit if blank < 0 else blank
+    # a paragraph ends a piece that is at least half full by then
     paragraphs = (stop for stop in reversed(fitting) if "\n" in text[stop - 2 : stop])
     return next((stop for stop in paragraphs if stop - start >= longest / 2), fitting[-1])

@@ -38,7 +38,7 @@ from pcs_annotator.tables.chunks import CHUNK_ROWS, Dataset, TableStream, gold_i
 from pcs_annotator.tables.files import signature, write_json
 from pcs_annotator.tables.vote_files import VoteAxes
 from pcs_annotator.tables.workbook import original_cell
-from pcs_annotator.tables.write import PLAIN, TableStyle, TableWriter, writing_table
+from pcs_annotator.tables.write import STRICT, OutputPolicy, TableWriter, writing_table
 
 CHUNKS_AT_ONCE = 2  # while the last calls of one chunk are awaited, the next chunk is asked about
 
@@ -55,7 +55,7 @@ class RowWriter:
 
     model: Model  # what judges the votes
     labels: Path | None  # the file for the user's columns, then the results; None for no file
-    style: TableStyle = PLAIN  # how that is written
+    policy: OutputPolicy = STRICT  # how that is written
     votes: Path | None = None  # the file for all votes, in the long form; None for no file
     graded: bool = False  # whether that has columns for grades, whether or not a chunk has some
     people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
@@ -73,7 +73,7 @@ class RowWriter:
 
     def __enter__(self) -> Self:
         if self.labels is not None:
-            self._labels = self._open.enter_context(writing_table(self.labels, self.style))
+            self._labels = self._open.enter_context(writing_table(self.labels, self.policy))
         if self.votes is not None:
             self._votes = self._open.enter_context(vote_files.writing_votes(self.votes))
         return self
@@ -228,7 +228,7 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
         counts=writer.counts,
         columns=list(input_names(columns, result_names(recorded.votes.labels)).values()),
         signature=signature(recorded.folder.labels, recorded.folder.path),
-        spreadsheet_safe=writer.style.spreadsheet_safe,
+        spreadsheet_safe=writer.policy.spreadsheet_safe,
         **more,
     )
     write_json(recorded.folder.whole, asdict(whole))
@@ -303,8 +303,8 @@ def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
     people = {item.id: verdict for item, verdict in reviewed if verdict is not None}
     gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
-    style = TableStyle(spreadsheet_safe=spreadsheet_safe)
-    return RowWriter(model=model, labels=labels, style=style, people=people, gold=gold)
+    policy = OutputPolicy(spreadsheet_safe=spreadsheet_safe)
+    return RowWriter(model=model, labels=labels, policy=policy, people=people, gold=gold)
 
 
 def _become(tally: Tally, other: Tally) -> None:

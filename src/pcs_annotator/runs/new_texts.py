@@ -25,7 +25,7 @@ from pcs_annotator.tables import chunks
 from pcs_annotator.tables.chunks import TableStream
 from pcs_annotator.tables.source_files import STDIO, WORKBOOK, Dialect, name_parts
 from pcs_annotator.tables.workbook import refuse_too_many_rows
-from pcs_annotator.tables.write import OutputPolicy, TableStyle
+from pcs_annotator.tables.write import OutputPolicy
 
 
 def without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
@@ -117,7 +117,7 @@ class NewTexts:
 
     def _writer(self, fitted: FittedRun, to: Path | None) -> RowWriter:
         keep = partial(self._keep, fitted)
-        return RowWriter(model=fitted.model, labels=to, style=self._policy.style, keep=keep, version=fitted.version)
+        return RowWriter(model=fitted.model, labels=to, policy=self._policy, keep=keep, version=fitted.version)
 
     def _keep(self, fitted: FittedRun, rows: chunks.Dataset, votes: Votes, model: Model, judged: Predictions) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
@@ -131,5 +131,5 @@ def output_policy(request: RunRequest, stream: TableStream, out: Path | None) ->
     dialect = stream.dialect or Dialect()
     if dialect.delimiter == "\t" and name_parts(stream.name).suffix.lower() != name_parts(str(out)).suffix.lower():
         dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
-    style = TableStyle(dialect=dialect, spreadsheet_safe=request.spreadsheet_safe, kind=request.format)
-    return OutputPolicy(replace=request.replace, style=style)
+    safe = request.spreadsheet_safe
+    return OutputPolicy(replace=request.replace, dialect=dialect, spreadsheet_safe=safe, kind=request.format)

@@ -45,7 +45,7 @@ from pcs_annotator.runs.toml import config_from_dict, known_settings
 from pcs_annotator.tables import chunks, vote_files, write
 from pcs_annotator.tables.chunks import read_source
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
-from pcs_annotator.tables.write import TableStyle
+from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -274,7 +274,7 @@ class Run:
         if label_copies(gold, self.texts, range(len(gold))):  # then gold is the final label of rows without gold, too
             people = people or [None] * len(votes)
         labelled = labelled_table(self.dataset.table, model, votes, judged, people, gold)
-        write.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
+        write.write_table(self.folder.labels, labelled, OutputPolicy(spreadsheet_safe=spreadsheet_safe))
         return list(model.judge(votes, judged))
 
     def write_learned(

@@ -26,7 +26,7 @@ from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.sharing import Error, Goal, TableGold, expected_labels, share_table
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import expecting, read_json, write_json
-from pcs_annotator.tables.write import PLAIN, STRICT, OutputPolicy, write_table
+from pcs_annotator.tables.write import STRICT, OutputPolicy, write_table
 from pcs_annotator.version import __version__
 
 REMEDY = "remove it, and run pcs finish again"
@@ -170,7 +170,6 @@ def _tells(rows: int, drawn: int, wanted: dict[str, Any], delta: float) -> bool:
 
 
 def _progress(run: Run, plan: dict[str, Any], seconds: float | None, out: Path) -> Finish:
-    """Return how far the work is."""
     places = {name: row for row, name in enumerate(run.votes.ids)}
     labels, same, folder, items = _by_people(run), same_texts(run.texts), run.folder, run.dataset.items
     waiting = [places[name] for name in plan["by_people"] if labels[places[name]] is None]
@@ -213,6 +212,6 @@ def _write(run: Run, plan: dict[str, Any], found: Finish) -> None:
     table = run.dataset.table
     for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells))
-    write_table(found.out, table, PLAIN)
+    write_table(found.out, table)
     proof = {"blake2b": blake2b(found.out.read_bytes()).hexdigest(), "version": __version__, "tested": plan["tested"]}
     write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)

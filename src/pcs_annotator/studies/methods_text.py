@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pcs_annotator.base.errors import LedgerError, warn_user
 from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
-from pcs_annotator.core.task import MANY_LABELS, Task
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.judging.evaluate.as_tables import shown
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.gold_examples import about_examples
@@ -31,8 +31,9 @@ def methods_of(result: RunResult) -> str:
 def _sentences(result: RunResult) -> Iterator[str]:
     config, task, version = result.config, task_of(result.config), read_origin(result.folder).version
     models = config.ask.models or result.votes.annotators
+    labels = series(task.labels) if len(task.labels) <= MANY_LABELS else f"one of {len(task.labels):,} labels"
     yield (
-        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {_named(task)} by "
+        f"{counted(result.counts.rows, 'text')} ({result.dataset.name}) were labelled as {labels} by "
         f"{counted(len(models), 'language model')} ({series(models)}) with perceived-confidence {version}, which "
         "computes the Perceived Confidence Score (Salimian et al., IEEE Transactions on Software Engineering)."
     )
@@ -62,10 +63,6 @@ def _sentences(result: RunResult) -> Iterator[str]:
     if config.ask.models:
         yield f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}."
     yield f"To cite: {CITATION.format(version=version)}"
-
-
-def _named(task: Task) -> str:
-    return series(task.labels) if len(task.labels) <= MANY_LABELS else f"one of {len(task.labels):,} labels"
 
 
 def _when(result: RunResult) -> str:

@@ -82,11 +82,10 @@ def items_of(data: object, text_column: str | None = None) -> Sequence[Item]:
 def open_stream(
     spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND
 ) -> "TableStream":
-    """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
+    """Return the texts of a source, to be read in chunks; only its columns are read here, or the keys of JSON.
 
-    Of JSON Lines, every row is looked at, because each may have a column of its own. A source is a file, a folder of
-    files, or a pattern such as `parts/*.parquet`, here or at an address such as `s3://bucket/news.csv`; `-` for
-    standard input; the public dataset `fakenewsnet:FOLDER`; or a table in memory.
+    A source is a file, a folder of files or a pattern, here or at an address; `-` for standard input; the public
+    dataset `fakenewsnet:FOLDER`; or a table in memory.
     """
     if not isinstance(spec, Path | str):
         return TableStream.of(spec, name_in_memory(spec), columns, limit)
@@ -143,10 +142,7 @@ def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:
 
 
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
-    """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names.
-
-    If there are columns of several people but no column `gold`, the gold label is what most of them say.
-    """
+    """Return which columns hold texts, IDs and gold labels, or labels of people: those named, else usual ones."""
 
     def column(wanted: str | None, usual: Sequence[str], option: str) -> str | None:
         """Return the column that was named, else the first with a usual name, else None."""

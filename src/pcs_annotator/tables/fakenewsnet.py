@@ -79,7 +79,6 @@ def _from_articles(folder: Path) -> Iterator[Row]:
 
 
 def _article(path: Path) -> tuple[str, str, str]:
-    """Return title, text and address of an article."""
     remedy = "download it again, or remove its folder"
     try:
         article = json.loads(path.read_text(encoding="utf-8-sig"))

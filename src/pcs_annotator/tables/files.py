@@ -192,7 +192,6 @@ def shown_address(address: str) -> str:
 
 
 def _file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path within it."""
     shown = shown_address(address)
     try:
         import fsspec

@@ -21,13 +21,13 @@ from pcs_annotator.tables.arrow import pa, texts_of
 from pcs_annotator.tables.files import find_remote, has_wildcards, hash_of, shown_address
 from pcs_annotator.tables.parquet import open_parquet
 from pcs_annotator.tables.source_files import AS_FOUND, OpenedTable, Reading, SourceFile, name_parts
-from pcs_annotator.tables.text_files import open_csv, open_json, open_json_lines
+from pcs_annotator.tables.text_files import open_csv, open_json
 from pcs_annotator.tables.workbook import open_workbook
 
 READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedTable]] = {
     source_files.CSV: open_csv,
     source_files.JSON: open_json,
-    source_files.JSON_LINES: open_json_lines,
+    source_files.JSON_LINES: open_json,
     source_files.PARQUET: open_parquet,
     source_files.WORKBOOK: open_workbook,
 }
@@ -168,7 +168,10 @@ def _find(spec: Path | str, reading: Reading) -> Sequence[SourceFile]:
         tables = set(_tables_among([file.name.rpartition("/")[2] for file in files], spec)) if folder else None
         files = [file for file in files if tables is None or file.name.rpartition("/")[2] in tables]
     elif Path(spec) == source_files.STDIO:
-        files = [_spooled_stdin(reading)]
+        if sys.stdin is None or sys.stdin.isatty():
+            raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
+        path, kind = _spooled(sys.stdin.buffer)
+        files = [local_file(path, f"stdin{kind}", reading)]
     elif os.path.isdir(path := Path(spec)):
         files = [
             local_file(path / name, f"{path.name}/{name}", reading) for name in _tables_among(os.listdir(path), path)
@@ -202,13 +205,6 @@ def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> Sourc
 
     size = path.stat().st_size
     return SourceFile(name=name, size=size, open=lambda: pa.OSFile(os.fspath(path)), version=version, reading=reading)
-
-
-def _spooled_stdin(reading: Reading) -> SourceFile:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise TableError("- stands for a table on standard input: pipe one in, such as pcs plan - < news.csv")
-    path, kind = _spooled(sys.stdin.buffer)
-    return local_file(path, f"stdin{kind}", reading)
 
 
 @lru_cache(maxsize=1)

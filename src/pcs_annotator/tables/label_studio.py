@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pcs_annotator.base.errors import TableError
@@ -20,7 +20,6 @@ from pcs_annotator.core.events import BLIND, Queue, reviewer_name
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 
-T = TypeVar("T")
 MOST_BYTES = 1_000_000_000
 MOST = 1e18  # of seconds and other numbers
 REMEDY = "export the project as JSON or JSON-MIN, and give that file as it is"
@@ -35,7 +34,6 @@ STEP = "/"  # between the levels of a tree's label
 _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
 class Control(NamedTuple):
@@ -92,15 +90,15 @@ class Control(NamedTuple):
             }
             SubElement(control, "Choice", {name: value for name, value in attributes.items() if value})
 
-    def chosen(self, value: object, where: str) -> list[Any]:
+    def chosen(self, value: object) -> list[Any]:
         """Return the labels in an answer; JSON-MIN has it without its type."""
         answer = value.get(self.form) if isinstance(value, dict) else value
         if self.form in ("rating", "number"):
             number = _number(answer, least=-MOST)
             return [] if number is None else [f"{number:.12g}"]
-        listed = answer if isinstance(answer, list) else [] if answer is None else [answer]
+        listed: list[Any] = answer if isinstance(answer, list) else [] if answer is None else [answer]
         if self.form == "taxonomy":
-            return [STEP.join(map(str, _checked(path, list, f"{where}, taxonomy"))) for path in listed]
+            return [STEP.join(map(str, path)) for path in listed]
         # Interfaces with nested choices list the way to each choice.
         return [choice[-1] if isinstance(choice, list) and choice else choice for choice in listed]
 
@@ -128,7 +126,6 @@ def labelling_interface(controls: Sequence[Control]) -> str:
 
 
 def _add_branches(parent: Element, paths: Sequence[Sequence[str]]) -> None:
-    """Add the choices of a taxonomy."""
     for first in dict.fromkeys(path[0] for path in paths if path):
         choice = SubElement(parent, "Choice", value=_shown(first.strip()))
         _add_branches(choice, [path[1:] for path in paths if path and path[0] == first])
@@ -173,7 +170,6 @@ class RowToAnswer:
 
 
 def _plain(value: object) -> object:
-    """Return a cell as JSON can hold it."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
@@ -203,33 +199,31 @@ class StudioAnswer:
 def read_answers(path: Path, control: Control = Control()) -> list[StudioAnswer]:  # noqa: B008  # a frozen value
     """Return the answers in a project's export, JSON or JSON-MIN; of one person on one task, the oldest first."""
     answers: list[StudioAnswer] = []
-    for number, listed in enumerate(_read_list(path), 1):
-        task = _checked(listed, dict, f"{path.name}, number {number} in the list")
-        where = f"{path.name}, task {task.get('id', number)}"
-        data = _checked(task.get("data", task), dict, f"{where}, data")
-        if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
-            missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
-            raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
-        of_task = _of_short_task(task, where, control) if data is task else _of_task(task, data, where, control)
-        answers += sorted(of_task, key=lambda answer: answer.at or "")
+    for number, task in enumerate(_read_list(path), 1):
+        where = f"{path.name}, number {number} in the list"
+        try:
+            where = f"{path.name}, task {task.get('id', number)}"
+            answers += sorted(_of_task(task, where, control), key=lambda answer: answer.at or "")
+        except (AttributeError, KeyError, TypeError) as error:  # a value of another kind than the format has there
+            raise TableError(f"{where} is not what Label Studio writes ({error}): {REMEDY}") from error
     return answers
 
 
-def _of_task(task: Mapping[str, Any], data: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
-    for number, listed in enumerate(_checked(task.get("annotations"), list, f"{where}, annotations"), 1):
-        annotation = _checked(listed, dict, f"{where}, annotation {number}")
+def _of_task(task: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
+    data = task.get("data", task)
+    if not isinstance(data.get(ID), str) or not isinstance(data.get(TEXT), str):
+        missing = f"has no {ID} and {TEXT}, so `pcs exchange export` did not write it"
+        raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
+    if data is task:  # JSON-MIN has each annotation as a task of its own, without skipped ones
+        if control.name in task:
+            label = control.only_label(control.chosen(task[control.name]), where)
+            yield _answer(task, task, where, label, task.get("annotator"), control)
+        return
+    for number, annotation in enumerate(_list(task.get("annotations")), 1):
         here = f"{where}, annotation {annotation.get('id', number)}"
-        results = _checked(annotation.get("result"), list, f"{here}, result")
-        results = [_checked(result, dict, f"{here}, result") for result in results]
+        results = _list(annotation.get("result"))
         label = None if annotation.get("was_cancelled") is True else _label(results, here, control)
         yield _answer(data, annotation, here, label, annotation.get("completed_by"), control)
-
-
-def _of_short_task(task: Mapping[str, Any], where: str, control: Control) -> Iterator[StudioAnswer]:
-    """Yield the answer of a task in JSON-MIN, which has each annotation as a task of its own, without skipped ones."""
-    if control.name in task:
-        label = control.only_label(control.chosen(task[control.name], where), where)
-        yield _answer(task, task, where, label, task.get("annotator"), control)
 
 
 def _label(results: Sequence[dict[str, Any]], where: str, control: Control) -> str | None:
@@ -239,10 +233,8 @@ def _label(results: Sequence[dict[str, Any]], where: str, control: Control) -> s
     names = sorted({repr(result.get("from_name")) for result in ours})
     if len(names) > 1:
         raise TableError(f"{where} answers several questions ({', '.join(names)}): name the one to import {QUESTION!r}")
-    values = [_checked(result.get("value"), dict, f"{where}, value") for result in ours]
-    for value in values if control.form == "choices" else ():
-        _checked(value.get("choices"), list, f"{where}, choices")
-    return control.only_label([label for value in values for label in control.chosen(value, where)], where)
+    values = [dict(result["value"]) for result in ours]
+    return control.only_label([label for value in values for label in control.chosen(value)], where)
 
 
 def _answer(
@@ -281,22 +273,15 @@ def _read_list(path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is not valid JSON ({error}): {REMEDY}") from error
     if not isinstance(tasks, list):
-        raise TableError(f"{path} has no list of tasks or records, but {kind_of(tasks)}: {REMEDY}")
+        raise TableError(f"{path} has no list of tasks or records: {REMEDY}")
     return tasks
 
 
-def _checked(value: object, kind: type[T], where: str) -> T:
-    """Return a value of a file; null instead of a list is an empty one."""
-    if value is None and kind is list:
-        return kind()
-    if not isinstance(value, kind):
-        raise TableError(f"{where} must be {_KINDS[kind]}, not {kind_of(value)}: {REMEDY}")
-    return value
-
-
-def kind_of(value: object) -> str:
-    """Return what a JSON value is, for messages."""
-    return _KINDS.get(type(value), "a number")
+def _list(value: object) -> list[Any]:
+    """Return a list of a file, where null is an empty one."""
+    if not isinstance(value, list | None):
+        raise TypeError(f"a {type(value).__name__} instead of a list")
+    return value or []
 
 
 def _text(value: object) -> str | None:

@@ -13,7 +13,7 @@ from pcs_annotator.tables.chunks import Columns
 from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.tables.source_files import AS_FOUND, Reading
 from pcs_annotator.tables.workbook import original_cell
-from pcs_annotator.tables.write import TableStyle, write_table
+from pcs_annotator.tables.write import OutputPolicy, write_table
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 _EXAMPLE = re.compile(r"examples?[ _]?\d*")
@@ -81,7 +81,7 @@ def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
 def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     arrays = [pa.array(column, pa.string()) for column in columns]
-    write_table(path, pa.table(arrays, names=list(names)), TableStyle(spreadsheet_safe=True))
+    write_table(path, pa.table(arrays, names=list(names)), OutputPolicy(spreadsheet_safe=True))
 
 
 def _require(path: Path, needed: Iterable[str], columns: Mapping[str, object]) -> None:

@@ -263,22 +263,12 @@ def _lines(text: str) -> list[str]:
 Row = dict[str, Any]
 
 
-def open_json_lines(file: SourceFile, limit: int | None = None) -> OpenedTable:
-    """Return the columns of one object per line."""
-    return _open_rows(file, limit, _json_lines)
-
-
 def open_json(file: SourceFile, limit: int | None = None) -> OpenedTable:
-    """Return the columns of a list of objects, which is read at once."""
-    return _open_rows(file, limit, _json_list)
-
-
-def _open_rows(
-    file: SourceFile, limit: int | None, rows_of: Callable[[SourceFile, Encoding], Iterable[tuple[Row, int]]]
-) -> OpenedTable:
-    """Return the columns of all rows: one may have a key that none before it had."""
+    """Return the columns of all rows: one may have a key that none before it had. A list is read at once."""
     with file.explained():
         encoding = find_encoding(file, limit)
+    rows_of: Callable[[SourceFile, Encoding], Iterable[tuple[Row, int]]]
+    rows_of = _json_list if file.format == source_files.JSON else _json_lines
     names, count = dict[str, None](), 0
     for row, _ in islice(rows_of(file, encoding), limit):
         count += 1

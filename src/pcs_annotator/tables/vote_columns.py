@@ -25,10 +25,7 @@ MAX_LISTED = 5
 
 
 class TextColumn(NamedTuple):
-    """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty.
-
-    Distinct texts are in order of appearance.
-    """
+    """A column of texts: `distinct[position]` for every row, in order of appearance; −1 where the cell is empty."""
 
     name: str
     distinct: list[str]
@@ -171,10 +168,7 @@ def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None, columns: V
 
 
 def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids: TextColumn | Sequence[str]) -> Codes:
-    """Return the label of every row as a code; an empty cell is an abstention.
-
-    A label outside of `labels` is an error, which names the id of the row, or an abstention, depending on `unknown`.
-    """
+    """Return the label of every row as a code; an empty cell is an abstention, an unknown label that or an error."""
     lookup = label_lookup(labels)
     table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=CODE)
     codes = table[column.positions]
@@ -210,7 +204,12 @@ def read_grades(columns: VoteColumns, labels: Sequence[str], unknown: Unknown) -
         return None
     _fill_rest(values, graded, names, labels, columns)
     if kind == LOG_GRADE:
-        values *= _scale(values.sum(axis=1), columns)[:, np.newaxis]
+        total = values.sum(axis=1)
+        target = np.minimum(total, 1.0)
+        if MASS.prefix in columns.columns:
+            mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
+            target = np.where(np.isnan(mass), target, mass)
+        values *= np.divide(target, total, out=np.ones_like(total), where=total > 0)[:, np.newaxis]
     grades = np.maximum(values, 0.0, out=values).astype(np.float32)
     total = grades.sum(axis=1)
     if (total > 1 + GRADE_TOLERANCE).any():
@@ -283,12 +282,3 @@ def _fill_rest(
             f"{columns.where(open_rows[0])}: {lacking}, while other labels have grades that do not sum to 1: give "
             f"every label one, or {_EMPTY}"
         )
-
-
-def _scale(total: Floats, columns: VoteColumns) -> Floats:
-    """Return for every row the factor from exponentiated log-probabilities to grades."""
-    target = np.minimum(total, 1.0)
-    if MASS.prefix in columns.columns:
-        mass = np.clip(columns.numbers(MASS, MASS.prefix), MIN_MASS, 1.0)
-        target = np.where(np.isnan(mass), target, mass)
-    return np.divide(target, total, out=np.ones_like(total), where=total > 0)

@@ -66,10 +66,7 @@ class VoteAxes(NamedTuple):
 
 @contextmanager
 def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[[Item, Variant], None]]:
-    """Yield a function that records a variant; variants are written in batches, so that memory does not grow.
-
-    `note` is kept with them; see `read_note`.
-    """
+    """Yield a function that records a variant; they are written in batches, so that memory does not grow."""
     schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS], _metadata(note))
     rows: list[tuple[str | None, ...]] = []
     with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
@@ -90,10 +87,7 @@ def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[
 
 
 def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
-    """Return item id and relation → variant, of some items or of all; empty if there is no file.
-
-    Original texts are not included, and the source of a variant is left empty: it is the item's text.
-    """
+    """Return item id and relation → rewrite without its source, of some items or of all; empty without a file."""
     table = _variant_table(path, VARIANT_COLUMNS)
     if table is not None and ids is not None:
         table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))

@@ -292,14 +292,12 @@ class WorkbookWriter:
             self._sheet.write_string(*at, self._fitting(_as_text(cell)), self._format())
 
     def _format(self, number: str = "") -> Any:
-        """Return how cells look."""
         if number not in self._formats:
             look = {"num_format": number} if number else {"text_wrap": True}
             self._formats[number] = self._book.add_format({"valign": "top", **look})
         return self._formats[number]
 
     def _fitting(self, text: str) -> str:
-        """Return a text as a cell can hold it."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if len(text) * 2 > MOST_CHARACTERS and len(units := text.encode("utf-16-le")) > 2 * MOST_CHARACTERS:
             self._cut += 1
@@ -315,16 +313,12 @@ def _as_text(cell: Cell) -> str:
 
 
 def _width(cell: Cell) -> int:
-    """Return about how wide a cell is, in characters."""
     longest = max(_as_text(cell)[: 4 * _WIDEST].splitlines(), key=len, default="") if cell is not None else ""
     return len(longest) + (0 if longest.isascii() else sum(east_asian_width(sign) in "WF" for sign in longest)) + 1
 
 
 def number_cells(column: Sequence[Cell]) -> Iterable[Cell]:
-    """Return texts as numbers if all of them are numbers that would be written the same way; else as they are.
-
-    A column of a CSV file is read as texts. `007`, `1.50` and long numbers, which identify something, stay texts.
-    """
+    """Return the texts of a column as numbers, unless one would be written differently, such as `007` or `1.50`."""
     filled = {cell for cell in column if isinstance(cell, str) and cell}
     numbers = {text: float(text) if "." in text else int(text) for text in filled if _NUMBER.fullmatch(text)}
     texts = all(cell is None or isinstance(cell, str) for cell in column)

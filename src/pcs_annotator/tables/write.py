@@ -4,11 +4,12 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Protocol
 
 from pcs_annotator.base.errors import TableError
@@ -32,26 +33,17 @@ WRITTEN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableStyle:
-    """How tables are written for people."""
-
-    dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
-    spreadsheet_safe: bool = False  # whether formulas in cells of CSV files get an apostrophe; see `safe_cell`
-    kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
-
-
-PLAIN = TableStyle()  # for programs: UTF-8, with commas
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputPolicy:
     """Never writes over a file: one in the way is an error or, with `replace`, kept under a dated name.
 
-    The files of a run folder belong to the run, which writes them again without asking.
+    The files of a run folder belong to the run, which writes them again without asking, with `write_table` and the
+    like. The usual policy writes for programs: UTF-8, with commas.
     """
 
     replace: bool = False  # whether a file in the way is kept under a dated name
-    style: TableStyle = PLAIN  # how tables are written
+    dialect: Dialect = field(default_factory=Dialect)  # how CSV files are written; a `.tsv` file always has tabs
+    spreadsheet_safe: bool = False  # whether formulas in cells of CSV files get an apostrophe; see `safe_cell`
+    kind: str = "csv"  # the format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`
 
     def check(self, out: Path, endings: Sequence[str] = WRITTEN, inputs: Sequence[Path | None] = ()) -> None:
         """Raise, before any work is done, for a file that cannot or must not be written; `inputs` are read."""
@@ -86,7 +78,7 @@ class OutputPolicy:
     def write_table(self, out: Path, table: pa.Table) -> None:
         """Write a table whole or not at all."""
         self.make_way(out)
-        write_table(out, table, self.style)
+        write_table(out, table, self)
 
 
 STRICT = OutputPolicy()
@@ -102,20 +94,20 @@ class TableWriter(Protocol):
         """Write what is left to be written."""
 
 
-def write_table(path: Path, table: pa.Table, style: TableStyle = PLAIN) -> None:
+def write_table(path: Path, table: pa.Table, policy: OutputPolicy = STRICT) -> None:
     """Write a table whole or not at all; see `writing_table`."""
-    with writing_table(path, style) as writer:
+    with writing_table(path, policy) as writer:
         writer.write(table)
 
 
 @contextmanager
-def writing_table(path: Path, style: TableStyle = PLAIN) -> Iterator[TableWriter]:
+def writing_table(path: Path, policy: OutputPolicy = STRICT) -> Iterator[TableWriter]:
     """Yield what adds rows to a new file, which replaces an earlier one at the end; if there is an error, it does not.
 
     The extension says how the table is written. On standard output, rows appear as they come.
     """
     with _opened(path) as file:
-        writer = _writer(file, path.name, style)
+        writer = _writer(file, path.name, policy)
         try:
             yield writer
         except BaseException:
@@ -136,8 +128,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
-def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
-    ending = name_parts(name if extension(PurePath(name)) else f"{name}.{style.kind}")
+def _writer(file: BinaryIO, name: str, policy: OutputPolicy) -> TableWriter:
+    ending = name_parts(name if extension(PurePath(name)) else f"{name}.{policy.kind}")
     if ending.format == source_files.PARQUET:
         return ParquetWriter(file)
     if ending.format == WORKBOOK:
@@ -145,30 +137,29 @@ def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
     if ending.format == source_files.JSON_LINES:
         return _JsonLinesWriter(packed)
-    dialect = replace(style.dialect, delimiter="\t") if ending.suffix.lower() == ".tsv" else style.dialect
-    return _CsvWriter(packed, replace(style, dialect=dialect))
+    dialect = replace(policy.dialect, delimiter="\t") if ending.suffix.lower() == ".tsv" else policy.dialect
+    return _CsvWriter(packed, dialect, safe_cell if policy.spreadsheet_safe else None)
 
 
 class _CsvWriter:
-    def __init__(self, file: Any, style: TableStyle) -> None:
-        dialect = style.dialect
+    def __init__(self, file: Any, dialect: Dialect, changed: Callable[[Any], Any] | None) -> None:
         self._text = io.TextIOWrapper(file, encoding="utf-8-sig" if dialect.bom else "utf-8", newline="")
         self._rows = csv.writer(
-            self._text,
+            SimpleNamespace(write=lambda row: self._text.write(row.removesuffix("\r\n") + dialect.line_end)),
             delimiter=dialect.delimiter,
-            lineterminator=dialect.line_end,
+            lineterminator="\r\n",  # so that a cell with either of the two is in quotes
             quoting=csv.QUOTE_ALL if dialect.quote_all else csv.QUOTE_MINIMAL,  # pyarrow would quote every text
         )
-        self._safe = partial(map, safe_cell) if style.spreadsheet_safe else iter
+        self._cells = iter if changed is None else partial(map, changed)
         self._begun = False
 
     def write(self, table: pa.Table) -> None:
         if not self._begun:
-            self._rows.writerow(self._safe(table.column_names))
+            self._rows.writerow(self._cells(table.column_names))
             self._begun = True
         for batch in table.to_batches():
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            self._rows.writerows(map(self._safe, rows))
+            self._rows.writerows(map(self._cells, rows))
 
     def close(self) -> None:
         self._text.close()

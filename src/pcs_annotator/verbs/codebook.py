@@ -24,7 +24,7 @@ from pcs_annotator.showing.report.page import write_index, write_report
 from pcs_annotator.tables import write
 from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.find import as_arrow
-from pcs_annotator.tables.write import STRICT, OutputPolicy, TableStyle
+from pcs_annotator.tables.write import STRICT, OutputPolicy
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.label import Labelled, label
 from pcs_annotator.verbs.run import run
@@ -108,7 +108,7 @@ def _written(
     sets = whole_sets(variables, outcomes, lambda parts: learn_sets([results[part] for part in parts]))
     columns = labels_of(variables, outcomes, sets, final)
     table = with_columns(as_arrow(folder.items), columns, columns)
-    write.write_table(folder.labels, table, TableStyle(spreadsheet_safe=safe))
+    write.write_table(folder.labels, table, OutputPolicy(spreadsheet_safe=safe))
     index = write_index({**results, **sets}, variables, folder.report)
     return CodebookResult(
         folder=folder.path, variables=variables, results=results, labels=folder.labels, report=index, sets=sets

@@ -55,7 +55,6 @@ def make_run(
     folder: Path, gold_rows: int = 200, rows: int = ROWS, *, id_column: str = "id", twice: bool = False
 ) -> Path:
     """Label the rows, or the first of them, or each twice; return the run folder.
-
     Without a name of their column, ids are left out. Of rows that are there twice, the second has no gold.
     """
     found = rows_with_groups(gold_rows)[:rows]

@@ -9,9 +9,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from pcs_annotator.core.task import PAIR_LABELS, pair_text
-from pcs_annotator.tables.label_studio import kind_of
 
 LONGEST_WAIT = 60
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+
+
+def kind_of(value: object) -> str:
+    """Return what a JSON value is, for messages."""
+    return _KINDS.get(type(value), "a number")
 
 
 async def read_object(request: Request) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import ConfigError, MissingPackage
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.models.local.download import ModelFiles, download, find_files, pull, weights_of, weights_path
 from pcs_annotator.models.local.runner import Runner, Style
-from pcs_annotator.models.provider import lease, opens, release
+from pcs_annotator.models.provider import Named, lease, opens, release
 from pcs_annotator.models.reasoning import ask_with_room, with_room
 
 # The embedded model was trained on 8,192 tokens; long before that, attention in numpy gets slow and answers get poor.
@@ -24,7 +24,7 @@ BATCH = 16
 DTYPES = ("float32", "bfloat16", "float16")
 
 
-class LocalModel:
+class LocalModel(Named):
     """Base of models in this process; those with the same weights share them in memory, and answer in batches.
 
     Subclasses define `_key` and `_runner`.
@@ -34,13 +34,9 @@ class LocalModel:
     can_grade = True  # choices are scored as a whole
     in_process = True
     may_think = True
-    name: str
     style: Style = "chat"
     thinking_tokens = 0  # room for thinking, added to the limit of every request; 0 until a reply shows thinking
     _key: Hashable  # of the weights
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, asked once, or again with room to think."""

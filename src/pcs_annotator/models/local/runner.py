@@ -123,8 +123,7 @@ class Runner:
     def engine(self) -> Engine:
         """Return the loaded model."""
         with self._loading:
-            if self._engine is None:
-                self._engine = self._load()
+            self._engine = self._engine or self._load()
             return self._engine
 
     def _run(self) -> None:

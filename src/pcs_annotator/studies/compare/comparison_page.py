@@ -14,7 +14,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
 from pcs_annotator.showing.report.sections import rows as lists
-from pcs_annotator.showing.report.view import MOST_CELLS, Row, Selection, rows_at, view_of
+from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison
 from pcs_annotator.studies.compare.sides import PART_HAS_NO_PROMISE, PER_ROWS, Side, SideCost
@@ -123,7 +123,9 @@ def _ends(test: BootstrapTest) -> str:
 
 def render(found: comparison.Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
-    shown = [_verdict(found), quality(found), _labels(found), promises(found), cost(found), settings(found)]
+    notes = [b.note(b.Styled(note, "plain", own=True)) for note in found.notes]
+    said = b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"), *notes)
+    shown = [said, quality(found), _labels(found), promises(found), cost(found), settings(found)]
     return document(
         f"{found.a.name} and {found.b.name}", _header(found), [*shown, _rows(found)], (*STYLES, "compare.css")
     )
@@ -153,21 +155,21 @@ def _side(name: str, side: Side) -> Markup:
     return tag("li", tag("b", name), user_text(side.name), *facts)
 
 
-def _verdict(found: comparison.Comparison) -> b.Section:
-    notes = [b.note(b.Styled(note, "plain", own=True)) for note in found.notes]
-    return b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"), *notes)
-
-
 def quality(found: comparison.Comparison) -> b.Section:
     """Return the figures of both on rows that the fits did not see, and the tests between them."""
     figures = found.figures
     if figures is None:
         return b.section("quality", "Quality", b.not_known(f"{capital(found.no_figures.rstrip('.'))}."))
-    tests = {"accuracy": figures.accuracy, "auroc": figures.auroc}
     rows: list[b.Row] = [
-        [title, *(cell_of(one.get(name)) for one in figures.figures), *_difference(tests.get(name))]
-        for name, title in FIGURES
+        [title, *(cell_of(one.get(name)) for one in figures.figures), "", ""] for name, title in FIGURES
     ]
+    for row, test in zip(rows, (figures.accuracy, None, figures.auroc), strict=False):
+        if test is not None:
+            ends = b.Styled(interval(test.interval, 3), "small")
+            row[-2:] = [
+                (signed(test.difference), " ", ends),
+                p_text(test.p_value).removeprefix("p ").removeprefix("= "),
+            ]
     right = figures.right
     counts = (
         f"Of {counted(figures.n, 'gold row')}, both are right on {count(right.both)}, only A on "
@@ -189,13 +191,6 @@ def quality(found: comparison.Comparison) -> b.Section:
             f"{ABOUT_AUROC} {ABOUT_ECE}"
         ),
     )
-
-
-def _difference(test: BootstrapTest | None) -> b.Row:
-    if test is None:
-        return ["", ""]
-    shown: b.Words = (signed(test.difference), " ", b.Styled(interval(test.interval, 3), "small"))
-    return [shown, p_text(test.p_value).removeprefix("p ").removeprefix("= ")]
 
 
 def _labels(found: comparison.Comparison) -> b.Section:
@@ -274,16 +269,13 @@ def settings(found: comparison.Comparison) -> b.Section:
     if not found.settings:
         none = b.text("None: the two runs have the same settings.")
         return b.section("settings", title, none, menu="Settings")
-    rows: list[b.Row] = [[one.name, b.name(one.first), _changed(one)] for one in found.settings]
+    rows: list[b.Row] = [
+        # what differs is marked
+        [one.name, b.name(one.first), b.name(one.second) if DASH in one else b.Change(one.first, one.second)]
+        for one in found.settings
+    ]
     table = b.Table(columns=[b.Column(name) for name in ("Setting", *NAMES)], rows=rows, kind="differing")
     return b.section("settings", title, table, menu="Settings")
-
-
-def _changed(one: comparison.SettingDifference) -> b.Cell:
-    """Return the setting of B, with what differs from A marked."""
-    if DASH in (one.first, one.second):
-        return b.name(one.second)
-    return b.Change(one.first, one.second)
 
 
 def _rows(found: comparison.Comparison) -> b.Section:
@@ -295,7 +287,11 @@ def _rows(found: comparison.Comparison) -> b.Section:
     ]
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
     gold = any(one.gold is not None for one in shown)
-    entries = [_row(one, both, listed.room) for one, *both in zip(shown, listed.rows, sides[1].rows, strict=True)]
+    entries = []
+    for one, *both in zip(shown, listed.rows, sides[1].rows, strict=True):
+        cells = [_said(one, at) for at in range(len(NAMES))]
+        truth = [] if one.gold is None else [("gold", one.gold, None, "")]
+        entries.append(lists.entry(both, [*cells, *truth], listed.room))
     titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
     return b.section(
         "rows",
@@ -323,11 +319,6 @@ def _which(found: comparison.Comparison, shown: int) -> str:
     if shown == found.differing:
         return f"All {counted(shown, 'row')}. {order}"
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
-
-
-def _row(one: comparison.DifferingRow, shown: Sequence[Row], room: int) -> lists.Entry:
-    cells = [_said(one, at) for at in range(len(NAMES))]
-    return lists.entry(shown, cells if one.gold is None else [*cells, ("gold", one.gold, None, "")], room)
 
 
 def _said(one: comparison.DifferingRow, at: int) -> lists.Cell:

@@ -166,7 +166,12 @@ def regress(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -
     terms = data.coded(formula, rows)
     columns = [name for term in terms for name in term.names]
     link, outcome, equations = _outcome(formula.outcome, question.link, data, rows, evidence.labels)
-    _refuse_few(len(study.sample), len(columns) * outcome.shape[2])
+    coefficients = len(columns) * outcome.shape[2]
+    if len(study.sample) < (needed := LEAST_PER_COEFFICIENT * coefficients):
+        raise GoldError(
+            f"{len(study.sample)} gold rows are too few for {coefficients} coefficients, which need {needed}: draw "
+            "more with pcs gold, or leave out columns"
+        )
     found = answers.in_three_ways(
         study, LabelRegression(explanatory=[one.values for one in terms], outcome=outcome, link=link)
     )
@@ -220,19 +225,9 @@ def _outcome(
 
 
 def _checked(link: str, possible: Sequence[Link]) -> Link:
-    for one in possible:
-        if link == one:
-            return one
+    if chosen := next((name for name in possible if name == link), None):
+        return chosen
     raise ConfigError(f"the link {link!r} does not suit this outcome: use {' or '.join(possible)}")
-
-
-def _refuse_few(gold_rows: int, coefficients: int) -> None:
-    needed = LEAST_PER_COEFFICIENT * coefficients
-    if gold_rows < needed:
-        raise GoldError(
-            f"{gold_rows} gold rows are too few for {coefficients} coefficients, which need {needed}: draw more with "
-            "pcs gold, or leave out columns"
-        )
 
 
 def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[known.LabelEvidence, str]:

@@ -34,13 +34,7 @@ def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[
 
 
 def numbers_of(labels: Sequence[str]) -> dict[str, float]:
-    """Return the number of every step of a scale: what its label says or, unless all are numbers, its place from 1 on.
-
-    >>> numbers_of(["0", "5", "10"])
-    {'0': 0.0, '5': 5.0, '10': 10.0}
-    >>> numbers_of(["bad", "good"])
-    {'bad': 1.0, 'good': 2.0}
-    """
+    """Return the number of every step of a scale: what its label says or, unless all are numbers, its place from 1."""
     try:
         return {label: float(label) for label in labels}
     except ValueError:

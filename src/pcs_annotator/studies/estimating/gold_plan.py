@@ -166,7 +166,6 @@ def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int
 
 
 def _open_rows(recorded: Run) -> Integers:
-    """Return the rows that can still be drawn."""
     known = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
@@ -185,9 +184,7 @@ def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
 
 
 def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[int, Path]:
-    """Draw rows, note how, and write those for a person to label whose text has no gold label.
-
-    Returns how many were written, and the file to fill in.
+    """Draw rows, note how, and write those whose text has no gold label; return how many, and the file to fill in.
 
     `simple`: all rows are equally probable, and so many texts are written. `stratified`: equally many rows of every
     machine label, or of every group of the column `by`. `confidence`: doubtful rows are more probable.
@@ -232,7 +229,8 @@ def _draw(
     if drawing == "stratified":
         best = np.array(recorded.votes.labels, dtype=object)[recorded.model_in_force().judged(recorded.votes).best]
         return _draw_stratified(cells_of(recorded.dataset.table, by) if by else best, open_rows, rows, rng)
-    expected = _probabilities(recorded)
+    model = recorded.model_in_force() if recorded.folder.model.exists() else None
+    expected = None if model is None else model.judged(recorded.votes).probabilities
     if expected is None:
         raise GoldError("there is no calibrated confidence to draw by: draw a simple sample first")
     chances = by_confidence(expected[open_rows].max(axis=1), rows)
@@ -259,12 +257,6 @@ def _all_rows(recorded: Run) -> int:
     """Return how many rows there are; the folder of a large table keeps a sample of them."""
     whole = read_whole(recorded.folder) if recorded.sampled else None
     return len(recorded.dataset.items) if whole is None else whole.counts.rows
-
-
-def _probabilities(recorded: Run) -> Floats | None:
-    if not recorded.folder.model.exists():
-        return None
-    return recorded.model_in_force().judged(recorded.votes).probabilities
 
 
 def _two_groups(recorded: Run, by: str) -> tuple[Mask, Mask]:

@@ -90,20 +90,16 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
     place[shown] = np.arange(len(shown))
     empty = int((~np.array(named)[code]).sum())
     kept = [cells[one] for one in shown]
+    few, unlabelled = f"it has {{}} gold rows, and {least} are needed", "no row of it has a machine label"
     return _with_gold(study, kept, place[code])._replace(
         pairs=_pairs(kept, dated),
         missing=[
-            answers.Missing(_name(cell), int(rows), _why_not(int(rows), least))
-            for at, (cell, rows) in enumerate(zip(cells, gold, strict=True))
+            answers.Missing(_name(cell), rows, few.format(rows) if rows < least else unlabelled)
+            for at, (cell, rows) in enumerate(zip(cells, gold.tolist(), strict=True))
             if named[at] and at not in shown
         ],
         notes=[f"{empty:,} rows have no group"] if empty else [],
     )
-
-
-def _why_not(gold_rows: int, least: int) -> str:
-    enough = gold_rows >= least
-    return "no row of it has a machine label" if enough else f"it has {gold_rows} gold rows, and {least} are needed"
 
 
 def _cells(columns: Sequence[CodedColumn]) -> tuple[list[Cell], Integers]:
@@ -173,7 +169,6 @@ def _period(text: str, every: str) -> str | None:
 
 
 def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
-    """Return a column with the period of every date."""
     found = column.texts.copy()
     for code, text in enumerate(column.texts.tolist()):
         period = _period(text, every) if text else ""

@@ -142,14 +142,13 @@ def robust_shown(found: Sequence[Robust]) -> Iterator[b.Block]:
     said = counted(len(found), "conclusion is", "conclusions are")
     yield b.Paragraph(f"{steady} of {said} the same under all {counted(choices, 'choice')}", "title")
     columns = [b.Column(""), *b.numbers("this run", "all choices", "another conclusion", "naive: another")]
-    yield b.Table(columns=columns, rows=[*map(_short_row, found[:LINES_SHOWN])])
-
-
-def _short_row(one: Robust) -> b.Row:
-    values = [spec.corrected.value for spec in one.specifications]
-    changed = (percent(one.flips(method)[1], 1) for method in ("corrected", "naive"))
-    ends = f"{number(min(values), 3)} to {number(max(values), 3)}"
-    return [b.name(one.name), number(one.made.corrected.value, 3), ends, *changed]
+    rows: list[b.Row] = []
+    for one in found[:LINES_SHOWN]:
+        first, *_, last = (spec.corrected.value for spec in one.in_order)
+        changed = (percent(one.flips(method)[1], 1) for method in _METHODS)
+        ends = f"{number(first, 3)} to {number(last, 3)}"
+        rows.append([b.name(one.name), number(one.made.corrected.value, 3), ends, *changed])
+    yield b.Table(columns=columns, rows=rows)
 
 
 def robust_lines(found: Sequence[Robust]) -> Iterator[tuple[str, b.Words]]:

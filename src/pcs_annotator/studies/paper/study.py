@@ -204,8 +204,9 @@ class PanelTable:
         figures, by default all; `unsure` those without a confidence of their own.
         """
         others = [name for name in self.methods if against and name != against]
+        rival = against if against.isupper() else against.lower()
         others = [name for name in others if any(self.by_method(name)) or not self.rows]
-        summary = _summary({f"{name} against {_lower(against)}": self.compared(name, against) for name in others})
+        summary = _summary({f"{name} against {rival}": self.compared(name, against) for name in others})
         shown = [name for name in self.methods if name not in unsure]
         undefined = any(scored and scored.confidence is None for name in shown for scored in self.by_method(name))
         notes = [
@@ -279,7 +280,3 @@ def _summary(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
         test = NO_TEST if p_value is None else f"{significance.p_text(p_value)} {significance.stars(p_value)}"
         lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
     return lines
-
-
-def _lower(name: str) -> str:
-    return name if name.isupper() else name.lower()
