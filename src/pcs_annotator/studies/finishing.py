@@ -104,30 +104,30 @@ def finish(
         raise ConfigError("--error distance: these labels have no order; it is for a run with --kind scale or number")
     if error == "wrong" and run.settings.promise == "off-by-more-than-one":
         error = "near"
-    place = run.folder.finish
+    plan_file = run.folder.finish
     with lock_ledger(run.folder.ledger):
         if unread(run.folder.to_label, run.dataset.items, run.gold):
             run = run.with_gold(FromPeople(gold=run.folder.to_label))
-    with expecting(place, REMEDY):
-        plan = read_json(place, REMEDY) if place.exists() else None
+    with expecting(plan_file, REMEDY):
+        plan = read_json(plan_file, REMEDY) if plan_file.exists() else None
         wanted: dict[str, Any] = {"max_error": max_error, "certainty": certainty, "error": error}
         wanted |= {"goal": GOALS[error].format(100 * max_error)}
         if plan is None or terms.again or plan != plan | wanted:
             plan = wanted | _shared(run, wanted)
-            write_json(place, plan)
-        found = _progress(run, plan, terms.seconds_per_row, out or run.folder.path / "finished.csv")
-        if found.certificate:
-            for file in () if out is None else (out, found.certificate):
+            write_json(plan_file, plan)
+        finished = _progress(run, plan, terms.seconds_per_row, out or run.folder.path / "finished.csv")
+        if finished.certificate:
+            for file in () if out is None else (out, finished.certificate):
                 policy.make_way(file)
-            _write(run, plan, found)
-        return found
+            _write(run, plan, finished)
+        return finished
 
 
 def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return which rows the machine labels, and how; the ledger of levels notes the test."""
     votes, codes = run.votes, gold_codes(run.votes, run.gold.labels)
     gold = TableGold(codes, run.gold.random_sample & (codes != UNLABELLED) | run.gold.undecided, same_texts(run.texts))
-    known = expected_labels(votes, codes, run.settings, run.texts, run.shape)
+    expected = expected_labels(votes, codes, run.settings, run.texts, run.shape)
     # all tests together use 1 − certainty, and one half at most: confidences were learned from the same gold rows
     key = key_of(votes, run.gold.labels, run.settings, run.config.task.kind, wanted)
     levels = read_levels(run.folder, run.gold_ids, key)
@@ -135,7 +135,7 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
         raise GoldError(levels.refused)
     delta = next_level(1 - wanted["certainty"], levels.spent_before(key, "table"))
     need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))
-    if known is None or gold.sample.sum() < need:
+    if expected is None or gold.sample.sum() < need:
         raise GoldError(
             f"{int(gold.sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
             f"pcs review {run.folder.path}, queue Random"
@@ -143,7 +143,7 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
     test = LevelTest("table", key, int(gold.sample.sum()), delta, True)
     write_levels(run.folder, levels.with_test(test, run.gold_ids))
     goal = Goal(wanted["max_error"], delta, wanted["error"])
-    shared, best, _ = share_table(run.shape, votes, known.held_out, gold, goal)
+    shared, best, _ = share_table(run.shape, votes, expected.held_out, gold, goal)
     return {
         "tested": key,
         "gold_rows": int(gold.sample.sum()),
@@ -196,22 +196,26 @@ def _certificate(out: Path) -> Path:
 def _by_people(run: Run) -> list[str | None]:
     """Return the label that a person gave to each row's text, if one did."""
     labels = list(run.gold.labels)
-    for row, one in run.gold.verdicts.by_row.items():  # those of audits are not gold
-        labels[row] = one.label
+    for row, reviewed in run.gold.verdicts.by_row.items():  # those of audits are not gold
+        labels[row] = reviewed.label
     label_copies(labels, run.texts, range(len(labels)))
     return labels
 
 
-def _write(run: Run, plan: dict[str, Any], found: Finish) -> None:
+def _write(run: Run, plan: dict[str, Any], finished: Finish) -> None:
     """Write the user's rows with a label each, and who gave it; beside them the certificate."""
-    assert found.out is not None
-    assert found.certificate is not None
+    assert finished.out is not None
+    assert finished.certificate is not None
     machine = {name: (label, "machine") for name, label in plan["by_machine"].items()}
     people = zip(run.votes.ids, _by_people(run), strict=True)
     named = [(label, "person") if label else machine[name] for name, label in people]
     table = run.dataset.table
     for column, cells in zip(("final_label", "labelled_by"), zip(*named, strict=True), strict=True):
         table = table.append_column(column, pa.array(cells))
-    write_table(found.out, table)
-    proof = {"blake2b": blake2b(found.out.read_bytes()).hexdigest(), "version": __version__, "tested": plan["tested"]}
-    write_json(found.certificate, {n: v for n, v in asdict(found).items() if not isinstance(v, Path)} | proof)
+    write_table(finished.out, table)
+    proof = {
+        "blake2b": blake2b(finished.out.read_bytes()).hexdigest(),
+        "version": __version__,
+        "tested": plan["tested"],
+    }
+    write_json(finished.certificate, {n: v for n, v in asdict(finished).items() if not isinstance(v, Path)} | proof)

@@ -69,13 +69,13 @@ def _when(result: RunResult) -> str:
     """Return the days of the first and the last call."""
     try:
         with existing_ledger(ledger_of(result.folder, result.config)) as ledger:
-            found = ledger.asked_between()
+            between = ledger.asked_between()
     except LedgerError as error:
         warn_user(f"the days of the calls are not known: {error}")
-        found = None
-    if found is None:
+        between = None
+    if between is None:
         return "on days that are not recorded"
-    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
+    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in between)
     shared = ", counting all calls in the ledger that this run shares" if result.config.ask.ledger else ""
     return f"{f'on {first}' if first == last else f'from {first} to {last}'}{shared}"
 
@@ -83,8 +83,8 @@ def _when(result: RunResult) -> str:
 def _about_gold(result: RunResult) -> Iterator[str]:
     learned, facts = result.learned, result.facts
     codes = gold_codes(result.votes, facts.gold)
-    known = codes != UNLABELLED
-    once = known & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
+    with_gold = codes != UNLABELLED
+    once = with_gold & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
     at_random = once if result.random_sample is None else once & result.random_sample
     assumed = at_random if result.assumed is None else at_random & result.assumed
     coders = learned.among_coders
@@ -92,7 +92,7 @@ def _about_gold(result: RunResult) -> Iterator[str]:
         "came with the data and are assumed to be drawn at random": assumed,
         "were drawn at random": at_random & ~assumed,
         "were chosen otherwise": once & ~at_random,
-        "repeat a text and were not counted again": known & ~once,
+        "repeat a text and were not counted again": with_gold & ~once,
     }
     drawn = series([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
     if coders is not None:
@@ -105,7 +105,7 @@ def _about_gold(result: RunResult) -> Iterator[str]:
     where = (
         "" if source.gold or not source.coders else ", the majority of the coders (rows on which they tie have none)"
     )
-    yield f"{counted(int(known.sum()), 'row')} had a gold label{where}; {drawn}."
+    yield f"{counted(int(with_gold.sum()), 'row')} had a gold label{where}; {drawn}."
     folds = result.config.learn.folds
     how = learned.model.weights.diagnostics.optimiser or result.config.learn.optimiser
     if learned.model.text is not None:

@@ -122,12 +122,12 @@ class Comparison(Frame):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        said = ("label", "confidence", "decision")
+        fields = ("label", "confidence", "decision")
         examples = [
             {
                 "id": row.outcomes[0].id,
                 **{
-                    side: {name: getattr(out, name) for name in said}
+                    side: {name: getattr(out, name) for name in fields}
                     for side, out in zip("ab", row.outcomes, strict=True)
                 },
                 "gold": row.gold,
@@ -168,7 +168,7 @@ def compare_sides(a: Side, b: Side, splitting: Splitting) -> Comparison:
     np.add.at(table, tuple(codes), 1)  # -1, for no label, is the last place
     wrong = (ours != UNLABELLED) & (theirs != UNLABELLED) & (ours != theirs)
     gold = np.where(wrong, UNLABELLED, np.where(ours != UNLABELLED, ours, theirs)).astype(CODE)
-    contradictory = [votes.ids[place] for place in np.flatnonzero(wrong).tolist()]
+    contradictory = [votes.ids[contradictory_row] for contradictory_row in np.flatnonzero(wrong).tolist()]
     figures, why, about = _figures((a, votes), (b, others), gold, splitting)
     truth = {name: None if code < 0 else labels[code] for name, code in zip(votes.ids, gold.tolist(), strict=True)}
     return Comparison(
@@ -196,13 +196,13 @@ def _figures(
     votes = a[1]
     texts = {item.id: item.text for item in a[0].result.dataset.items}
     once = counted_once(votes, gold, [texts[name] for name in votes.ids])
-    known = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
+    gold_once = np.where(once.distinct, gold, UNLABELLED).astype(CODE)
     asked = np.logical_and(*((part.codes != NOT_ASKED).any(axis=(1, 2, 3)) for _, part in (a, b)))
     about = [f"{flag.detail}." for flag in about_copies(once, votes)]
     if count := int(((gold != UNLABELLED) & ~asked).sum()):
         about.append(f"{counted(count, 'gold row')} that only one of the two was asked about count for neither.")
-    contenders = [side.contender(part, known, splitting.seed) for side, part in (a, b)]
-    usable = np.where(asked, known, UNLABELLED).astype(CODE)
+    contenders = [side.contender(part, gold_once, splitting.seed) for side, part in (a, b)]
+    usable = np.where(asked, gold_once, UNLABELLED).astype(CODE)
     if (usable == UNLABELLED).all():
         return None, "no compared row has a gold label", about
     try:
@@ -220,7 +220,9 @@ def _figures(
 def _examples(a: Side, b: Side, matched: Matched, truth: dict[str, str | None]) -> list[DifferingRow]:
     ours, theirs = a.result.outcomes, b.result.outcomes
     pairs = zip(matched.first, matched.second, strict=True)
-    rows = [DifferingRow((row, place), (ours[row], theirs[place]), truth[a.ids[row]]) for row, place in pairs]
+    rows = [
+        DifferingRow((row, other_row), (ours[row], theirs[other_row]), truth[a.ids[row]]) for row, other_row in pairs
+    ]
     differing = [row for row in rows if len({outcome.leaf for outcome in row.outcomes} - {None}) > 1]
     return sorted(differing, key=lambda row: -row.certainty)
 

@@ -50,15 +50,15 @@ CAUTION = (
 )
 
 
-def verdict(found: comparison.Comparison) -> list[str]:
+def verdict(compared: comparison.Comparison) -> list[str]:
     """Return what the comparison comes to: accuracy first, then agreement and cost."""
-    return [_accuracy(found), *_auroc(found), _agreement(found), about_cost(*found.costs)]
+    return [_accuracy(compared), *_auroc(compared), _agreement(compared), about_cost(*compared.costs)]
 
 
-def _accuracy(found: comparison.Comparison) -> str:
-    figures = found.figures
+def _accuracy(compared: comparison.Comparison) -> str:
+    figures = compared.figures
     if figures is None:
-        return f"Which of the two is right more often is not known: {found.no_figures.rstrip('.')}."
+        return f"Which of the two is right more often is not known: {compared.no_figures.rstrip('.')}."
     test = figures.accuracy
     if test.p_value < SHOWN:
         size = number(100 * abs(test.difference), 1)
@@ -73,11 +73,11 @@ def _accuracy(found: comparison.Comparison) -> str:
     )
 
 
-def _auroc(found: comparison.Comparison) -> list[str]:
+def _auroc(compared: comparison.Comparison) -> list[str]:
     """Return whether one side separates the labels better; nothing if that cannot be told."""
-    if found.figures is None or found.figures.auroc.p_value >= SHOWN:
+    if compared.figures is None or compared.figures.auroc.p_value >= SHOWN:
         return []
-    test = found.figures.auroc
+    test = compared.figures.auroc
     better = "better" if test.difference > 0 else "worse"
     ends = " to ".join(signed(end) for end in test.interval.rounded(3))
     return [
@@ -86,13 +86,12 @@ def _auroc(found: comparison.Comparison) -> list[str]:
     ]
 
 
-def _agreement(found: comparison.Comparison) -> str:
-    share, missing = percent(found.differing, found.labelled), found.rows - found.labelled
-    kappa = "" if found.kappa.value is None else f"; Cohen's κ = {number(found.kappa.value)}"
+def _agreement(compared: comparison.Comparison) -> str:
+    share, missing = percent(compared.differing, compared.labelled), compared.rows - compared.labelled
+    kappa = "" if compared.kappa.value is None else f"; Cohen's κ = {number(compared.kappa.value)}"
     more = f"; {counted(missing, 'more row has', 'more rows have')} no label in one of them or both" if missing else ""
-    return (
-        f"They give different labels to {found.differing:,} of {counted(found.labelled, 'row')} ({share}{kappa}){more}."
-    )
+    rows = f"{compared.differing:,} of {counted(compared.labelled, 'row')}"
+    return f"They give different labels to {rows} ({share}{kappa}){more}."
 
 
 def about_cost(ours: SideCost, theirs: SideCost) -> str:
@@ -121,27 +120,39 @@ def _ends(test: BootstrapTest) -> str:
     return f"{number(low, 1)} to {number(high, 1)}"
 
 
-def render(found: comparison.Comparison) -> str:
+def render(compared: comparison.Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
-    notes = [b.note(b.Styled(note, "plain", own=True)) for note in found.notes]
-    said = b.section("verdict", "Verdict", b.Bullets(verdict(found), "spoken"), *notes)
-    shown = [said, quality(found), _labels(found), promises(found), cost(found), settings(found)]
+    notes = [b.note(b.Styled(note, "plain", own=True)) for note in compared.notes]
+    verdict_section = b.section("verdict", "Verdict", b.Bullets(verdict(compared), "spoken"), *notes)
+    shown = [
+        verdict_section,
+        quality(compared),
+        _labels(compared),
+        promises(compared),
+        cost(compared),
+        settings(compared),
+    ]
     return document(
-        f"{found.a.name} and {found.b.name}", _header(found), [*shown, _rows(found)], (*STYLES, "compare.css")
+        f"{compared.a.name} and {compared.b.name}",
+        _header(compared),
+        [*shown, _rows(compared)],
+        (*STYLES, "compare.css"),
     )
 
 
-def _header(found: comparison.Comparison) -> Markup:
-    sides = tag("ul", *(_side(name, side) for name, side in zip(NAMES, found.sides, strict=True)), class_="sides")
+def _header(compared: comparison.Comparison) -> Markup:
+    sides = tag("ul", *(_side(name, side) for name, side in zip(NAMES, compared.sides, strict=True)), class_="sides")
     figures = [
-        b.KeyFigure(count(found.rows), "rows compared", f"{counted(found.gold_rows, 'gold row')} among them"),
-        b.KeyFigure(percent(found.differing, found.labelled), "different labels", counted(found.differing, "row")),
+        b.KeyFigure(count(compared.rows), "rows compared", f"{counted(compared.gold_rows, 'gold row')} among them"),
+        b.KeyFigure(
+            percent(compared.differing, compared.labelled), "different labels", counted(compared.differing, "row")
+        ),
     ]
-    if found.figures is not None:
-        for name, one in zip(NAMES, found.figures.figures, strict=True):
-            share, ends, _ = one["accuracy"]
+    if compared.figures is not None:
+        for name, figures_of in zip(NAMES, compared.figures.figures, strict=True):
+            share, ends, _ = figures_of["accuracy"]
             figures.append(b.KeyFigure(number(share), f"accuracy of {name}", f"{interval(ends)} held out"))
-    for name, cost in zip(NAMES, found.costs, strict=True):
+    for name, cost in zip(NAMES, compared.costs, strict=True):
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
         figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
     kind = f"perceived-confidence {__version__}{_KIND}"
@@ -155,13 +166,13 @@ def _side(name: str, side: Side) -> Markup:
     return tag("li", tag("b", name), user_text(side.name), *facts)
 
 
-def quality(found: comparison.Comparison) -> b.Section:
+def quality(compared: comparison.Comparison) -> b.Section:
     """Return the figures of both on rows that the fits did not see, and the tests between them."""
-    figures = found.figures
+    figures = compared.figures
     if figures is None:
-        return b.section("quality", "Quality", b.not_known(f"{capital(found.no_figures.rstrip('.'))}."))
+        return b.section("quality", "Quality", b.not_known(f"{capital(compared.no_figures.rstrip('.'))}."))
     rows: list[b.Row] = [
-        [title, *(cell_of(one.get(name)) for one in figures.figures), "", ""] for name, title in FIGURES
+        [title, *(cell_of(figure.get(name)) for figure in figures.figures), "", ""] for name, title in FIGURES
     ]
     for row, test in zip(rows, (figures.accuracy, None, figures.auroc), strict=False):
         if test is not None:
@@ -193,14 +204,14 @@ def quality(found: comparison.Comparison) -> b.Section:
     )
 
 
-def _labels(found: comparison.Comparison) -> b.Section:
+def _labels(compared: comparison.Comparison) -> b.Section:
     agreed = b.text(
-        f"Rows by the label of A (down) and of B (across). On {count(found.labelled - found.differing)} of "
-        f"{counted(found.labelled, 'row')} with two labels both say the same."
+        f"Rows by the label of A (down) and of B (across). On {count(compared.labelled - compared.differing)} of "
+        f"{counted(compared.labelled, 'row')} with two labels both say the same."
     )
-    some_empty = found.table[-1].any() or found.table[:, -1].any()
-    names = [*found.labels, *(["no label"] if some_empty else [])]
-    table = found.table[: len(names), : len(names)]
+    some_empty = compared.table[-1].any() or compared.table[:, -1].any()
+    names = [*compared.labels, *(["no label"] if some_empty else [])]
+    table = compared.table[: len(names), : len(names)]
     if len(names) > MOST_LABELS:
         return b.section("labels", "Labels", agreed, _top_changes(table, names))
     return b.section("labels", "Labels", agreed, _matrix(table, names))
@@ -209,8 +220,11 @@ def _labels(found: comparison.Comparison) -> b.Section:
 def _matrix(counts: np.ndarray, names: Sequence[str]) -> b.Table:
     """Return how many rows have each label of A (rows) and of B (columns), with the share of the row in colour."""
     rows: list[b.Row] = [
-        [b.name(one), *(_heat_cell(int(times), int(line.sum()), same=at == place) for place, times in enumerate(line))]
-        for at, (one, line) in enumerate(zip(names, counts, strict=True))
+        [
+            b.name(label),
+            *(_heat_cell(int(times), int(line.sum()), same=at == column) for column, times in enumerate(line)),
+        ]
+        for at, (label, line) in enumerate(zip(names, counts, strict=True))
     ]
     columns = [b.Column("A ↓ B →"), *b.numbers(*map(b.name, names))]
     return b.Table(columns=columns, rows=rows, kind="heat", label="Labels of A and B")
@@ -220,7 +234,7 @@ def _top_changes(counts: np.ndarray, names: Sequence[str]) -> b.Table | None:
     """Return the most frequent pairs of different labels; None if there are none."""
     changes = counts.copy()
     np.fill_diagonal(changes, 0)
-    places = [divmod(int(place), len(names)) for place in np.argsort(-changes, axis=None, kind="stable")[:MOST_CHANGES]]
+    places = [divmod(int(cell), len(names)) for cell in np.argsort(-changes, axis=None, kind="stable")[:MOST_CHANGES]]
     rows: list[b.Row] = [
         [(b.name(names[row]), " → ", b.name(names[column])), int(times), percent(int(times), int(counts[row].sum()))]
         for row, column in places
@@ -239,23 +253,23 @@ def _heat_cell(part: int, whole: int, *, same: bool) -> b.Cell:
     return b.Shaded((count(part), " ", b.Styled(percent(part, whole), "small")), kind)
 
 
-def promises(found: comparison.Comparison) -> b.Section:
+def promises(compared: comparison.Comparison) -> b.Section:
     """Return what each side accepts, and what it promises."""
     sides = []
-    for name, side in zip(NAMES, found.sides, strict=True):
-        accepted = found.accepted(side)
-        share = f"{percent(accepted, found.rows)} accepted ({counted(accepted, 'row')})"
+    for name, side in zip(NAMES, compared.sides, strict=True):
+        accepted = compared.accepted(side)
+        share = f"{percent(accepted, compared.rows)} accepted ({counted(accepted, 'row')})"
         sides.append(b.titled(name, b.text(b.strong(share)), b.text(f"{capital(promise_of(side))}.")))
     return b.section("promises", "Promises", b.Group(sides, kind="pair"))
 
 
-def cost(found: comparison.Comparison) -> b.Section:
+def cost(compared: comparison.Comparison) -> b.Section:
     """Return what each side costs per model."""
     rows: list[b.Row] = []
-    for name, one in zip(NAMES, found.costs, strict=True):
-        for bill, (_, *cells) in zip(one.bills, b.bill_rows(one.bills), strict=True):
+    for name, side_cost in zip(NAMES, compared.costs, strict=True):
+        for bill, (_, *cells) in zip(side_cost.bills, b.bill_rows(side_cost.bills), strict=True):
             rows.append([(f"{name} · ", b.name(bill.model)), *cells])
-        rows.append(b.bill_total(f"{name}, total", one.bills))
+        rows.append(b.bill_total(f"{name}, total", side_cost.bills))
     about = (
         f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger "
         "already had, and whoever paid for it. Tokens are those of the calls of each run, on average."
@@ -263,40 +277,45 @@ def cost(found: comparison.Comparison) -> b.Section:
     return b.section("cost", "Cost", b.text(about), b.Table(columns=b.bill_columns(), rows=rows))
 
 
-def settings(found: comparison.Comparison) -> b.Section:
+def settings(compared: comparison.Comparison) -> b.Section:
     """Return the settings that differ."""
     title = "Settings that differ"
-    if not found.settings:
+    if not compared.settings:
         none = b.text("None: the two runs have the same settings.")
         return b.section("settings", title, none, menu="Settings")
     rows: list[b.Row] = [
         # what differs is marked
-        [one.name, b.name(one.first), b.name(one.second) if DASH in one else b.Change(one.first, one.second)]
-        for one in found.settings
+        [
+            setting.name,
+            b.name(setting.first),
+            b.name(setting.second) if DASH in setting else b.Change(setting.first, setting.second),
+        ]
+        for setting in compared.settings
     ]
     table = b.Table(columns=[b.Column(name) for name in ("Setting", *NAMES)], rows=rows, kind="differing")
     return b.section("settings", title, table, menu="Settings")
 
 
-def _rows(found: comparison.Comparison) -> b.Section:
-    shown = _shown(found)
-    views = [view_of(side.result) for side in found.sides]
-    sides = [rows_at(view, [one.rows[at] for one in shown]) for at, view in enumerate(views)]
+def _rows(compared: comparison.Comparison) -> b.Section:
+    shown = _shown(compared)
+    views = [view_of(side.result) for side in compared.sides]
+    sides = [rows_at(view, [row_pair.rows[at] for row_pair in shown]) for at, view in enumerate(views)]
     marks = [
-        replace(row, marks=one.marks, certainty=one.certainty) for row, one in zip(sides[0].rows, shown, strict=True)
+        replace(row, marks=row_pair.marks, certainty=row_pair.certainty)
+        for row, row_pair in zip(sides[0].rows, shown, strict=True)
     ]
     listed = Selection(rows=tuple(marks), room=min(side.room for side in sides))
-    gold = any(one.gold is not None for one in shown)
+    gold = any(row_pair.gold is not None for row_pair in shown)
     entries = []
-    for one, *both in zip(shown, listed.rows, sides[1].rows, strict=True):
-        cells = [_said(one, at) for at in range(len(NAMES))]
-        truth = [] if one.gold is None else [("gold", one.gold, None, "")]
+    for row_pair, *both in zip(shown, listed.rows, sides[1].rows, strict=True):
+        cells = [_said(row_pair, at) for at in range(len(NAMES))]
+        truth = [] if row_pair.gold is None else [("gold", row_pair.gold, None, "")]
         entries.append(lists.entry(both, [*cells, *truth], listed.room))
     titles = ["id", "text", *NAMES, *(["gold"] if gold else [])]
     return b.section(
         "rows",
         "Rows on which they differ",
-        b.text(_which(found, len(shown))),
+        b.text(_which(compared, len(shown))),
         lists.controls(ORDERS, None, lists.filter_buttons("Which rows", FILTERS, listed)),
         lists.explorer(titles, entries, [*zip(NAMES, views, strict=True)], f"{lists.shape(titles, listed)} compared"),
         b.note(CAUTION) if gold else None,
@@ -304,23 +323,23 @@ def _rows(found: comparison.Comparison) -> b.Section:
     )
 
 
-def _shown(found: comparison.Comparison) -> list[comparison.DifferingRow]:
+def _shown(compared: comparison.Comparison) -> list[comparison.DifferingRow]:
     """Return the rows to list, those on which both are sure first; if there are too many, those with gold go first."""
-    cells = sum(len(side.result.votes.annotators) * len(side.result.votes.relations) for side in found.sides)
+    cells = sum(len(side.result.votes.annotators) * len(side.result.votes.relations) for side in compared.sides)
     most = max(20, min(MOST_EXAMPLES, MOST_CELLS // max(cells, 1)))
-    kept = sorted(found.examples, key=lambda one: one.gold is None)[:most]
-    return sorted(kept, key=lambda one: -one.certainty)
+    kept = sorted(compared.examples, key=lambda row: row.gold is None)[:most]
+    return sorted(kept, key=lambda row: -row.certainty)
 
 
-def _which(found: comparison.Comparison, shown: int) -> str:
-    if not found.differing:
+def _which(compared: comparison.Comparison, shown: int) -> str:
+    if not compared.differing:
         return "None: no row has two different labels."
     order = "Those on which both are sure come first. Open a row to see the votes of both."
-    if shown == found.differing:
+    if shown == compared.differing:
         return f"All {counted(shown, 'row')}. {order}"
-    return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
+    return f"{count(shown)} of {counted(compared.differing, 'row')}, those with gold labels among them. {order}"
 
 
-def _said(one: comparison.DifferingRow, at: int) -> lists.Cell:
-    kind, label, share, small = lists.said(one.outcomes[at])
-    return "said right" if label is not None and label == one.gold else kind, label, share, small
+def _said(row: comparison.DifferingRow, at: int) -> lists.Cell:
+    kind, label, share, small = lists.said(row.outcomes[at])
+    return "said right" if label is not None and label == row.gold else kind, label, share, small

@@ -209,10 +209,10 @@ class Matched(NamedTuple):
     @classmethod
     def of(cls, a: Side, b: Side) -> "Matched":
         """Match rows by ID; rows that have the same ID but another text are an error."""
-        places = {name: place for place, name in enumerate(b.ids)}
+        places = {name: position for position, name in enumerate(b.ids)}
         common = [(row, places[name]) for row, name in enumerate(a.ids) if name in places]
         ours, theirs = a.result.dataset.items, b.result.dataset.items
-        other = [ours[row].id for row, place in common if not same_text(theirs[place].text, ours[row].text)]
+        other = [ours[row].id for row, position in common if not same_text(theirs[position].text, ours[row].text)]
         remedy = "compare runs on the same table, with the same --id-column"
         if other:
             ids = listed(map(repr, other), len(other))
@@ -222,10 +222,10 @@ class Matched(NamedTuple):
         if not common:
             some = f"{a.name} has {listed(map(repr, a.ids[:3]), 0)} …, {b.name} has {listed(map(repr, b.ids[:3]), 0)} …"
             raise TableError(f"no row is in both {a.name} and {b.name} (IDs: {some}): {remedy}")
-        known = {*a.ids}
+        ids_of_a = {*a.ids}
         return cls(
             [row for row, _ in common],
-            [place for _, place in common],
+            [position for _, position in common],
             [name for name in a.ids if name not in places],
-            [name for name in b.ids if name not in known],
+            [name for name in b.ids if name not in ids_of_a],
         )

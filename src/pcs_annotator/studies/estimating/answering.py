@@ -36,8 +36,8 @@ def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Esti
     recorded = Run.open(path)
     if recorded.config.task.kind == "number" and not (question.of or question.values or question.formula):
         question = replace(question, values={label: float(label) for label in recorded.config.task.labels})
-    found = answer(known.evidence_of(recorded, question.probability or None, question.columns), question)
-    return replace(found, title=question.in_words(found.labels), data=data_name(recorded))
+    estimated = answer(known.evidence_of(recorded, question.probability or None, question.columns), question)
+    return replace(estimated, title=question.in_words(estimated.labels), data=data_name(recorded))
 
 
 def estimate_any(source: object, question: answers.EstimateQuestion) -> answers.Estimated:
@@ -74,18 +74,18 @@ def shares(evidence: known.LabelEvidence, question: answers.EstimateQuestion) ->
     }
     estimates = _estimates(study, regressions, together=bounded and not question.of)
     for name, values in targets.items():
-        means, middle, found = regressions[name], float(np.unique(values).mean()), estimates[name]
-        each = [groups.of(found, {place: 1.0}, middle) for place in range(len(groups.names))]
-        for place, one in enumerate(each):
-            rows = int(groups.gold_rows[place])
-            lines.append(answers.line_of(name, groups.names[place], one, rows, bounded=bounded))
+        means, middle, of_label = regressions[name], float(np.unique(values).mean()), estimates[name]
+        each = [groups.of(of_label, {group: 1.0}, middle) for group in range(len(groups.names))]
+        for group, line in enumerate(each):
+            rows = int(groups.gold_rows[group])
+            lines.append(answers.line_of(name, groups.names[group], line, rows, bounded=bounded))
         if groups.pairs:  # whether groups differ is asked about more than these rows (Cochran, 1977, 2.14)
-            found = answers.in_three_ways(replace(study, whole=False), means)
+            of_label = answers.in_three_ways(replace(study, whole=False), means)
         for first, second in groups.pairs:
             between = f"{groups.names[second]} − {groups.names[first]}"
-            one = larger.of(found, {second: 1.0, first: -1.0}, middle)
+            line = larger.of(of_label, {second: 1.0, first: -1.0}, middle)
             rows = int(groups.gold_rows[[first, second]].sum())
-            differences.append(answers.line_of(name, between, one, rows, test=True))
+            differences.append(answers.line_of(name, between, line, rows, test=True))
     return answers.Estimated(
         kind="share" if bounded else "mean",
         lines=lines,
@@ -103,12 +103,12 @@ def _estimates(
 ) -> dict[str, dict[str, CoefficientEstimate]]:
     """Return target → method → its estimate; shares of all labels `together` add up to 1 in every group."""
     tuning = study.joint_tuning(regressions.values()) if together else None
-    found = {name: answers.in_three_ways(study, one, tuning) for name, one in regressions.items()}
+    estimated = {name: answers.in_three_ways(study, estimate, tuning) for name, estimate in regressions.items()}
     if together:
-        shares = _on_simplex(np.stack([one["corrected"].value for one in found.values()], axis=1))
-        for one, values in zip(found.values(), shares.T, strict=True):
-            one["corrected"] = one["corrected"]._replace(value=values)
-    return found
+        shares = _on_simplex(np.stack([estimate["corrected"].value for estimate in estimated.values()], axis=1))
+        for estimate, values in zip(estimated.values(), shares.T, strict=True):
+            estimate["corrected"] = estimate["corrected"]._replace(value=values)
+    return estimated
 
 
 def _on_simplex(values: Floats) -> Floats:
@@ -116,17 +116,17 @@ def _on_simplex(values: Floats) -> Floats:
     falling = -np.sort(-values, axis=-1)
     over = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, values.shape[-1] + 1)
     last = (falling > over).sum(axis=-1, keepdims=True) - 1
-    found: Floats = np.maximum(values - np.take_along_axis(over, last, axis=-1), 0.0)
-    return found
+    projected: Floats = np.maximum(values - np.take_along_axis(over, last, axis=-1), 0.0)
+    return projected
 
 
 def _about(question: answers.EstimateQuestion, differences: Sequence[answers.Line]) -> list[str]:
     """Return what figures are about, where that is not the same for all, and what a cluster changes."""
     if question.larger:
         return []
-    found = ["shares are about these rows, differences about a larger whole, so they are less sure"]
+    notes = ["shares are about these rows, differences about a larger whole, so they are less sure"]
     alone = "--cluster changes no corrected share of these rows, whose only error is drawing gold: add --larger"
-    return [*(found if differences else []), *([alone] if question.cluster else [])]
+    return [*(notes if differences else []), *([alone] if question.cluster else [])]
 
 
 def _targets(labels: Sequence[str], question: answers.EstimateQuestion) -> dict[str, Floats]:
@@ -172,14 +172,14 @@ def regress(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -
             f"{len(study.sample)} gold rows are too few for {coefficients} coefficients, which need {needed}: draw "
             "more with pcs gold, or leave out columns"
         )
-    found = answers.in_three_ways(
-        study, LabelRegression(explanatory=[one.values for one in terms], outcome=outcome, link=link)
+    three_ways = answers.in_three_ways(
+        study, LabelRegression(explanatory=[contrasted.values for contrasted in terms], outcome=outcome, link=link)
     )
     lines = []
-    for place, name in enumerate(f"{column}{equation}" for column in columns for equation in equations):
-        chosen = np.eye(len(found["naive"].value))[[place]]
-        one = {method: each.contrast(chosen) for method, each in found.items()}
-        lines.append(answers.line_of(name, "", one, len(study.sample), test=True))
+    for number, name in enumerate(f"{column}{equation}" for column in columns for equation in equations):
+        chosen = np.eye(len(three_ways["naive"].value))[[number]]
+        contrasted = {method: each.contrast(chosen) for method, each in three_ways.items()}
+        lines.append(answers.line_of(name, "", contrasted, len(study.sample), test=True))
     return answers.Estimated(
         kind="regression",
         lines=answers.adjusted(lines, question.p_adjust),
@@ -200,7 +200,7 @@ def _columns(evidence: known.LabelEvidence, formula: Formula) -> dict[str, Array
 
 
 def _refuse_without_label(formula: Formula, data: FormulaData) -> None:
-    sides = [data.is_label(formula.outcome), any(data.is_label(one) for term in formula.terms for one in term)]
+    sides = [data.is_label(formula.outcome), any(data.is_label(factor) for term in formula.terms for factor in term)]
     if sum(sides) != 1:
         why = "on both sides" if all(sides) else "nowhere"
         raise ConfigError(
@@ -235,26 +235,28 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
     if not question.label or not question.gold or question.label == question.gold:
         raise ConfigError("a table needs --label COLUMN, machine labels, and --gold COLUMN, true labels of some rows")
     table, columns, name = _read(source, question)
-    said, gold = (known.encoded_column(table, one, "", columns) for one in (question.label, question.gold))
-    machine = {*said.texts.tolist()} - {""}
+    labels_said, gold = (
+        known.encoded_column(table, column_name, "", columns) for column_name in (question.label, question.gold)
+    )
+    machine = {*labels_said.texts.tolist()} - {""}
     spelled = [as_known(machine)(text) for text in gold.texts.tolist()]
-    given = {one.removeprefix(_PREFIX) for one in columns if one.startswith(_PREFIX)}
-    if question.confidence or not machine <= given:
-        given = set()
-    labels = tuple(sorted({*machine, *spelled, *given} - {""}))
+    named = {column_name.removeprefix(_PREFIX) for column_name in columns if column_name.startswith(_PREFIX)}
+    if question.confidence or not machine <= named:
+        named = set()
+    labels = tuple(sorted({*machine, *spelled, *named} - {""}))
     if len(labels) > MOST_LABELS:
         raise ConfigError(f"{name}: {question.label!r} and {question.gold!r} have {len(labels):,} labels: name others")
-    places = {label: place for place, label in enumerate(labels)}
+    places = {label: code for code, label in enumerate(labels)}
     labelled, truth = (
         np.array([places.get(text, UNLABELLED) for text in texts], dtype=CODE)[column.codes]
-        for texts, column in ((said.texts.tolist(), said), (spelled, gold))
+        for texts, column in ((labels_said.texts.tolist(), labels_said), (spelled, gold))
     )
     known.refuse_one_label(truth, labels)
     kinds = [np.where(labelled < 0, len(labels), labelled).astype(np.intp)]
     if question.confidence:
         kinds.append(levels(_numbers(table, question.confidence, "confidences, higher where the machine is surer")))
     sample, notes = _sample(table, truth, kinds, question)
-    if given:
+    if named:
         expected = _probabilities(table, labels)
         held_out = expected[sample.rows]
         notes.append(f"probabilities are those of columns {_PREFIX}…: they must not be learned from these gold rows")
@@ -263,7 +265,7 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         expected, held_out = calibrated(nested, sample.rows, sample.truth, len(labels))
     if never := sorted({*spelled} - machine - {""}):
         notes.append(f"the machine never says {', '.join(map(repr, never))}, and gold rows do")
-    found = known.LabelEvidence(
+    evidence = known.LabelEvidence(
         labels=labels,
         table=table,
         columns=columns,
@@ -273,15 +275,15 @@ def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[
         notes=[*notes, *known.without_label(labelled.astype(np.intp))],
         said=labelled.astype(np.intp),
     )
-    return found, name
+    return evidence, name
 
 
 def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table, Sequence[str], str]:
     """Return the columns of a table that are needed, the names of all, and its own."""
-    place = place_or_table(source)
-    if isinstance(place, pa.Table):
-        return place, place.column_names, name_in_memory(place)
-    (parts, _), name = open_parts(place), source_name(place)
+    source_table = place_or_table(source)
+    if isinstance(source_table, pa.Table):
+        return source_table, source_table.column_names, name_in_memory(source_table)
+    (parts, _), name = open_parts(source_table), source_name(source_table)
     wanted = {*question.columns, question.probability}
     schema = pa.schema([field for field in parts.schema if field.name in wanted or field.name.startswith(_PREFIX)])
     return joined(parts.batches(schema), schema, name, packed=parts.packed), parts.schema.names, name
@@ -289,18 +291,18 @@ def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table,
 
 def _numbers(table: pa.Table, name: str, what: str) -> Floats:
     known.encoded_column(table, name)
-    found = known.numbers_of(table, name)
-    if found is None:
+    numbers = known.numbers_of(table, name)
+    if numbers is None:
         raise TableError(f"column {name!r} must have numbers, {what}: correct it, or name another")
-    return found
+    return numbers
 
 
 def _probabilities(table: pa.Table, labels: Sequence[str]) -> Floats:
     """Return the user's probabilities; rows without any have the mean of the others."""
     names = [probability_name(label) for label in labels]
     none = np.zeros(len(table))
-    found = [_numbers(table, name, "probabilities") if name in table.column_names else none for name in names]
-    expected = np.stack(found, axis=1)
+    columns_found = [_numbers(table, name, "probabilities") if name in table.column_names else none for name in names]
+    expected = np.stack(columns_found, axis=1)
     total, silent = expected.sum(axis=1), np.isnan(expected).any(axis=1)
     odd = ~silent & ((np.abs(total - 1) > ROUNDING) | (expected < 0).any(axis=1))
     if odd.any() or silent.all():

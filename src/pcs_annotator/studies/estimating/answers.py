@@ -68,20 +68,26 @@ class EstimateQuestion:
     @property
     def columns_of_groups(self) -> Sequence[str]:
         """The columns of groups, each once."""
-        found = [*dict.fromkeys([self.by] if isinstance(self.by, str) else self.by)]
-        if len(found) > MOST_BY:
-            raise ConfigError(f"--by is given for {len(found)} columns ({', '.join(found)}), {MOST_BY} are possible")
-        return [name for name in found if name]
+        columns = [*dict.fromkeys([self.by] if isinstance(self.by, str) else self.by)]
+        if len(columns) > MOST_BY:
+            raise ConfigError(
+                f"--by is given for {len(columns)} columns ({', '.join(columns)}), {MOST_BY} are possible"
+            )
+        return [name for name in columns if name]
 
     def in_words(self, labels: Sequence[str]) -> str:
         """Return what is asked, as a title."""
         if self.formula:
             return f"Regression {self.formula}"
         wanted = self.of or labels
-        names = series([label_name(one) for one in wanted]) if len(wanted) <= MOST_NAMED else f"{len(wanted)} labels"
-        given = self.values or {}
-        numbers = ", ".join(f"{label} = {value:g}" for label, value in given.items())
-        numbers = "the numbers" if len(given) > MANY_LABELS else numbers
+        names = (
+            series([label_name(wanted_label) for wanted_label in wanted])
+            if len(wanted) <= MOST_NAMED
+            else f"{len(wanted)} labels"
+        )
+        label_numbers = self.values or {}
+        numbers = ", ".join(f"{label} = {value:g}" for label, value in label_numbers.items())
+        numbers = "the numbers" if len(label_numbers) > MANY_LABELS else numbers
         groups = f" by {series(self.columns_of_groups)}" if self.columns_of_groups else ""
         return f"{f'Mean of {numbers}' if numbers else f'Share of {names}'}{groups}"
 
@@ -113,7 +119,7 @@ class Line(NamedTuple):
 
     def to_dict(self, adjust: str = "holm") -> dict[str, Any]:
         """Return plain values for JSON."""
-        figures = {name: plain(one) for name in METHODS if (one := getattr(self, name)) is not None}
+        figures = {name: plain(figure) for name in METHODS if (figure := getattr(self, name)) is not None}
         rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value}
         return {"name": self.name, "group": self.group, **figures, **rest, f"p_{adjust}": self.adjusted}
 
@@ -148,7 +154,7 @@ class Estimated(Frame):
             "rows": self.rows,
             "estimates": [line.to_dict(self.p_adjust) for line in self.lines],
             "differences": [line.to_dict(self.p_adjust) for line in self.differences],
-            "not_estimated": [one._asdict() for one in self.missing],
+            "not_estimated": [group._asdict() for group in self.missing],
             "notes": list(self.notes),
         }
 
@@ -157,7 +163,7 @@ class Estimated(Frame):
 
     def _columns(self) -> Columns:
         lines = [*self.lines, *self.differences]
-        found: dict[str, list[object]] = {
+        columns: dict[str, list[object]] = {
             "what": [*["estimate"] * len(self.lines), *["difference"] * len(self.differences)],
             "name": [line.name for line in lines],
             "group": [line.group for line in lines],
@@ -165,9 +171,9 @@ class Estimated(Frame):
         for method in METHODS:
             figures = [plain(getattr(line, method)) for line in lines]
             ends = (("", "value"), ("_low", "low"), ("_high", "high"))
-            found |= {f"{method}{ending}": [one[key] for one in figures] for ending, key in ends}
+            columns |= {f"{method}{ending}": [figure[key] for figure in figures] for ending, key in ends}
         last = {name: [getattr(line, name) for line in lines] for name in ("gold_rows", "p_value")}
-        return {**found, **last, f"p_{self.p_adjust}": [line.adjusted for line in lines]}
+        return {**columns, **last, f"p_{self.p_adjust}": [line.adjusted for line in lines]}
 
 
 def plain(figure: Figure | None) -> dict[str, float | None]:
@@ -185,16 +191,16 @@ def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = 
 def line_of(  # one argument for each part
     name: str,
     group: str,
-    found: Mapping[str, CoefficientEstimate],
+    estimates: Mapping[str, CoefficientEstimate],
     rows: int,
     *,
     bounded: bool = False,
     test: bool = False,
 ) -> Line:
     """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
-    corrected, gold_only, naive = (figure_of(found[method], bounded=bounded) for method in METHODS)
-    p_value = _p_value(found["corrected"]) if test else None
-    return Line(name, group, corrected, gold_only, naive, rows, found["corrected"].tuning, p_value)
+    corrected, gold_only, naive = (figure_of(estimates[method], bounded=bounded) for method in METHODS)
+    p_value = _p_value(estimates["corrected"]) if test else None
+    return Line(name, group, corrected, gold_only, naive, rows, estimates["corrected"].tuning, p_value)
 
 
 def adjusted(lines: Sequence[Line], how: str) -> list[Line]:
@@ -203,24 +209,24 @@ def adjusted(lines: Sequence[Line], how: str) -> list[Line]:
         raise ConfigError(f"--p-adjust is {how!r}, must be one of {', '.join(ADJUSTED)}")
     if how == "none":
         return list(lines)
-    found = (holm if how == "holm" else false_discovery_rate)([line.p_value or 0.0 for line in lines])
-    return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
+    p_values = (holm if how == "holm" else false_discovery_rate)([line.p_value or 0.0 for line in lines])
+    return [line._replace(adjusted=p_value) for line, p_value in zip(lines, p_values, strict=True)]
 
 
-def figure_of(one: CoefficientEstimate, *, bounded: bool = False) -> Figure:
+def figure_of(estimate: CoefficientEstimate, *, bounded: bool = False) -> Figure:
     """Return a figure with its 95 % interval; a share stays within 0 and 1."""
     from scipy.special import stdtrit
 
-    value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
-    reach = float(stdtrit(one.freedom, 1 - TAIL)) * error
-    ends = value, value + one.shift - reach, value + one.shift + reach
+    value, error = estimate.value.item(), float(np.sqrt(estimate.covariance.item()))
+    reach = float(stdtrit(estimate.freedom, 1 - TAIL)) * error
+    ends = value, value + estimate.shift - reach, value + estimate.shift + reach
     value, low, high = (min(max(end, 0.0), 1.0) for end in ends) if bounded else ends
     return Figure(value, Interval(low, high))
 
 
-def _p_value(one: CoefficientEstimate) -> float:
+def _p_value(estimate: CoefficientEstimate) -> float:
     """Return the p-value of 0, below .05 if and only if the interval is without 0."""
     from scipy.special import stdtr
 
-    middle, error = one.value.item() + one.shift, float(np.sqrt(one.covariance.item()))
-    return float(2 * stdtr(one.freedom, -abs(middle) / error)) if error else float(middle == 0)
+    middle, error = estimate.value.item() + estimate.shift, float(np.sqrt(estimate.covariance.item()))
+    return float(2 * stdtr(estimate.freedom, -abs(middle) / error)) if error else float(middle == 0)

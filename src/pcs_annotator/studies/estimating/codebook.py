@@ -13,24 +13,26 @@ from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[Estimated]:
     """Answer a question about every variable: shares of labels, then means of scales, if there are any."""
     if question.of or question.values or question.formula:
-        one = next(iter(book.parts.values()))
-        raise ConfigError(f"--of, --values and --formula are about one variable: name its folder, such as {one}")
-    found: dict[str, list[Estimated]] = {"share": [], "mean": []}
+        first = next(iter(book.parts.values()))
+        raise ConfigError(f"--of, --values and --formula are about one variable: name its folder, such as {first}")
+    estimates: dict[str, list[Estimated]] = {"share": [], "mean": []}
     missing = []
     for name, task in book.variables.items():
         for part in book.parts_of(name):
             many = task.kind == "many"
             try:
                 shares = estimate_run(book.parts[part], replace(question, of=(YES,)) if many else question)
-                found[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
+                estimates[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
                 if task.kind == "scale":
                     means = estimate_run(book.parts[part], replace(question, values=numbers_of(task.labels)))
-                    found["mean"].append(_named(means, name, name))
+                    estimates["mean"].append(_named(means, name, name))
             except GoldError as error:
                 missing.append(f"{part} is not estimated: {error}")
-    if not any(found.values()):
+    if not any(estimates.values()):
         raise GoldError(f"no variable of {book.path} can be estimated: {missing[0]}")
-    return [_joined(some, [] if kind == "mean" else missing, question.p_adjust) for kind, some in found.items() if some]
+    return [
+        _joined(some, [] if kind == "mean" else missing, question.p_adjust) for kind, some in estimates.items() if some
+    ]
 
 
 def numbers_of(labels: Sequence[str]) -> dict[str, float]:
@@ -38,29 +40,29 @@ def numbers_of(labels: Sequence[str]) -> dict[str, float]:
     try:
         return {label: float(label) for label in labels}
     except ValueError:
-        return {label: float(place) for place, label in enumerate(labels, 1)}
+        return {label: float(number) for number, label in enumerate(labels, 1)}
 
 
-def _named(found: Estimated, whole: str, variable: str) -> Estimated:
+def _named(estimated: Estimated, whole: str, variable: str) -> Estimated:
     def named(line: Line) -> Line:
         return line._replace(name=whole or f"{variable}={line.name}")
 
-    lines, differences = (list(map(named, some)) for some in (found.lines, found.differences))
-    return replace(found, lines=lines, differences=differences)
+    lines, differences = (list(map(named, some)) for some in (estimated.lines, estimated.differences))
+    return replace(estimated, lines=lines, differences=differences)
 
 
 def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Estimated:
     first = each[0]
     return replace(
         first,
-        lines=[line for one in each for line in one.lines],
-        differences=adjusted([line for one in each for line in one.differences], adjust),
-        missing=list(dict.fromkeys(group for one in each for group in one.missing)),
-        notes=[*dict.fromkeys(note for one in each for note in one.notes), *notes],
+        lines=[line for estimated in each for line in estimated.lines],
+        differences=adjusted([line for estimated in each for line in estimated.differences], adjust),
+        missing=list(dict.fromkeys(group for estimated in each for group in estimated.missing)),
+        notes=[*dict.fromkeys(note for estimated in each for note in estimated.notes), *notes],
         title="Share of the texts that have a label" if first.kind == "share" else "Means of scales and numbers",
     )
 
 
-def files_for(found: Sequence[Estimated], out: Path) -> list[Path]:
+def files_for(estimates: Sequence[Estimated], out: Path) -> list[Path]:
     """Return a file for each table: the one named and, for means, one beside it."""
-    return [out if at == 0 else out.with_stem(f"{out.stem}-means") for at, _ in enumerate(found)]
+    return [out if at == 0 else out.with_stem(f"{out.stem}-means") for at, _ in enumerate(estimates)]

@@ -33,53 +33,61 @@ _EXPLAINED = (
 STYLES_OF_ESTIMATES = (*STYLES, "estimates.css")
 
 
-def tables(found: Estimated) -> list[ResultTable]:
+def tables(estimated: Estimated) -> list[ResultTable]:
     """Return a table of estimates and, if there are any, one of differences between groups."""
-    unit = 100.0 if found.kind == "share" else 1.0
-    notes = [f"{_EXPLAINED}.", *(f"{note}." for note in found.notes)]
-    notes += _about_missing(found)
-    tested = [*dict.fromkeys(("p", ADJUSTED[found.p_adjust]))]
-    first = _table("estimates", TITLES[found.kind], found.lines, unit, notes, tested)
-    if found.missing:
+    unit = 100.0 if estimated.kind == "share" else 1.0
+    notes = [f"{_EXPLAINED}.", *(f"{note}." for note in estimated.notes)]
+    notes += _about_missing(estimated)
+    tested = [*dict.fromkeys(("p", ADJUSTED[estimated.p_adjust]))]
+    first = _table("estimates", TITLES[estimated.kind], estimated.lines, unit, notes, tested)
+    if estimated.missing:
         empty: Sequence[Content] = [None] * (len(first.columns) - 3)
-        first = replace(first, rows=[*first.rows, *(["", one.group, *empty, one.gold_rows] for one in found.missing)])
-    if not found.differences:
+        first = replace(
+            first, rows=[*first.rows, *(["", part.group, *empty, part.gold_rows] for part in estimated.missing)]
+        )
+    if not estimated.differences:
         return [first]
-    title = "Differences, percentage points" if found.kind == "share" else "Differences"
-    return [first, _table("differences", title, found.differences, unit, (), tested)]
+    title = "Differences, percentage points" if estimated.kind == "share" else "Differences"
+    return [first, _table("differences", title, estimated.differences, unit, (), tested)]
 
 
-def answer_shown(found: Estimated) -> Iterator[b.Block]:
+def answer_shown(estimated: Estimated) -> Iterator[b.Block]:
     """Yield the differences that are clear of zero, the largest first, or else all; without any, the estimates."""
-    told, _ = told_apart(found.differences)
-    if found.differences:
-        yield b.Paragraph(f"{_differences_told(found)}{', the largest' if told[LINES_SHOWN:] else ''}", "title")
-    lines = told or found.differences or found.lines
-    if not told:
-        yield b.Paragraph(found.title or TITLES[found.kind], "title")
+    clear, _ = told_apart(estimated.differences)
+    if estimated.differences:
+        yield b.Paragraph(f"{_differences_told(estimated)}{', the largest' if clear[LINES_SHOWN:] else ''}", "title")
+    lines = clear or estimated.differences or estimated.lines
+    if not clear:
+        yield b.Paragraph(estimated.title or TITLES[estimated.kind], "title")
     short = [line._replace(name=label_name(line.name, LONGEST_LABEL)) for line in lines[:LINES_SHOWN]]
-    yield _shown(short, found, _scale(lines), differences=bool(found.differences))
+    yield _shown(short, estimated, _scale(lines), differences=bool(estimated.differences))
 
 
-def answer_lines(found: Estimated, *, everything: bool = False) -> Iterator[tuple[str, b.Words]]:
+def answer_lines(estimated: Estimated, *, everything: bool = False) -> Iterator[tuple[str, b.Words]]:
     """Yield what the figures are based on, and where the others are, unless everything is shown."""
-    told, _ = told_apart(found.differences)
-    more = len(found.lines) + len(found.differences) - len((told or found.differences or found.lines)[:LINES_SHOWN])
+    clear, _ = told_apart(estimated.differences)
+    more = (
+        len(estimated.lines)
+        + len(estimated.differences)
+        - len((clear or estimated.differences or estimated.lines)[:LINES_SHOWN])
+    )
     details = f"; {counted(more, 'more line')}, gold only and p-values: --details" if more and not everything else ""
     yield "how", b.Styled(f"corrected by gold rows; naive: machine labels as if true{details}", "quiet")
-    yield from look_at([*found.notes, *(one.rstrip(".") for one in _about_missing(found))])
+    yield from look_at([*estimated.notes, *(part.rstrip(".") for part in _about_missing(estimated))])
 
 
 def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     """Return the lines that are clear of zero, the largest first, and the others."""
-    told = [line for line in lines if _clear_of_zero(line)]
-    return sorted(told, key=lambda line: -abs(line.corrected.value)), [one for one in lines if not _clear_of_zero(one)]
+    clear = [line for line in lines if _clear_of_zero(line)]
+    return sorted(clear, key=lambda line: -abs(line.corrected.value)), [
+        part for part in lines if not _clear_of_zero(part)
+    ]
 
 
-def _differences_told(found: Estimated) -> str:
-    told, _ = told_apart(found.differences)
-    are = counted(len(found.differences), "difference is", "differences are")
-    return f"{len(told)} of {are} clear of zero ({ADJUSTED[found.p_adjust]} < .05)"
+def _differences_told(estimated: Estimated) -> str:
+    clear, _ = told_apart(estimated.differences)
+    are = counted(len(estimated.differences), "difference is", "differences are")
+    return f"{len(clear)} of {are} clear of zero ({ADJUSTED[estimated.p_adjust]} < .05)"
 
 
 def _clear_of_zero(line: Line) -> bool:
@@ -119,21 +127,21 @@ def _scaled(figure: Figure | None, unit: float) -> Figure | None:
     return figure and Figure(figure.value * unit, ends and Interval(ends.low * unit, ends.high * unit))
 
 
-def sentences(found: Estimated) -> list[str]:
+def sentences(estimated: Estimated) -> list[str]:
     """Return what was found, one sentence per line of the table."""
-    if found.kind == "share":
-        said = [_about_share(line, found.rows) for line in found.lines]
-        return [*said, *_about_missing(found), *(_about_difference(line) for line in found.differences)]
+    if estimated.kind == "share":
+        words = [_about_share(line, estimated.rows) for line in estimated.lines]
+        return [*words, *_about_missing(estimated), *(_about_difference(line) for line in estimated.differences)]
     return [
         f"{line.name}{f' ({line.group})' if line.group else ''}: {line.corrected.value:.3g} (95 % interval "
         f"{_ends(line.corrected, 1, '.3g')}; {line.gold_rows:,} gold rows). From machine labels as if they were true, "
         f"it would be {line.naive.value:.3g}."
-        for line in (*found.lines, *found.differences)
+        for line in (*estimated.lines, *estimated.differences)
     ]
 
 
-def _about_missing(found: Estimated) -> list[str]:
-    return [f"{one.group} is not estimated: {one.reason}." for one in found.missing]
+def _about_missing(estimated: Estimated) -> list[str]:
+    return [f"{part.group} is not estimated: {part.reason}." for part in estimated.missing]
 
 
 def _about_share(line: Line, rows: int) -> str:
@@ -147,12 +155,12 @@ def _about_share(line: Line, rows: int) -> str:
 
 def _about_difference(line: Line) -> str:
     points = 100 * line.corrected.value
-    said = p_text(line.p_value or 0.0)
+    words = p_text(line.p_value or 0.0)
     if line.adjusted is not None:
-        said += f", adjusted for all differences {p_text(line.adjusted)}"
+        words += f", adjusted for all differences {p_text(line.adjusted)}"
     return (
         f"{line.name}, {line.group}: {points:+.1f} percentage points (95 % interval "
-        f"{_ends(line.corrected, 100, '+.1f')}; {said}). Machine labels as if they were true would give "
+        f"{_ends(line.corrected, 100, '+.1f')}; {words}). Machine labels as if they were true would give "
         f"{100 * line.naive.value:+.1f}."
     )
 
@@ -165,46 +173,48 @@ def _ends(figure: Figure, unit: float, how: str) -> str:
     return f"{low:{how}} to {high:{how}}"
 
 
-def page(found: Estimated) -> str:
+def page(estimated: Estimated) -> str:
     """Return the page: differences that can be told first, then a dot plot per label, then how."""
-    about = [f"{found.data} · " if found.data else "", counted(found.rows, "text")]
-    title = found.title or TITLES[found.kind]
+    about = [f"{estimated.data} · " if estimated.data else "", counted(estimated.rows, "text")]
+    title = estimated.title or TITLES[estimated.kind]
     top = header(b.name(title), b.text(b.name("".join(about)), kind="sub"))
-    names = dict.fromkeys(line.name for line in found.lines)
-    grouped = any(line.group for line in found.lines)
-    parts = [(name, [line for line in found.lines if line.name == name]) for name in names] if grouped else []
-    scale = _scale(found.lines)
+    names = dict.fromkeys(line.name for line in estimated.lines)
+    grouped = any(line.group for line in estimated.lines)
+    parts = [(name, [line for line in estimated.lines if line.name == name]) for name in names] if grouped else []
+    scale = _scale(estimated.lines)
     plots: list[b.Block] = [
         # the heading names the label
-        b.titled(b.name(name), _shown([line._replace(name=line.group, group="") for line in lines], found, scale))
+        b.titled(b.name(name), _shown([line._replace(name=line.group, group="") for line in lines], estimated, scale))
         for name, lines in parts
     ]
-    notes = [_HOW_TO_READ, *(f"{capital(note)}." for note in found.notes), *_about_missing(found)]
+    notes = [_HOW_TO_READ, *(f"{capital(note)}." for note in estimated.notes), *_about_missing(estimated)]
     sections = [
-        *([_differences(found)] if found.differences else []),
-        b.section("estimates", TITLES[found.kind], *(plots or [_shown(found.lines, found, scale)])),
+        *([_differences(estimated)] if estimated.differences else []),
+        b.section("estimates", TITLES[estimated.kind], *(plots or [_shown(estimated.lines, estimated, scale)])),
         b.section(
             "notes",
             "How to read this",
             b.Bullets([b.Styled(note, "plain", own=True) for note in notes]),
-            b.Folded("Sentences to quote", [b.Bullets([b.name(one) for one in sentences(found)])]),
-            b.Folded("All numbers", [part for one in tables(found) for part in b.results(replace(one, notes=()))]),
+            b.Folded("Sentences to quote", [b.Bullets([b.name(table) for table in sentences(estimated)])]),
+            b.Folded(
+                "All numbers", [part for table in tables(estimated) for part in b.results(replace(table, notes=()))]
+            ),
         ),
     ]
     return document(title, top, sections, STYLES_OF_ESTIMATES)
 
 
-def _differences(found: Estimated) -> b.Section:
+def _differences(estimated: Estimated) -> b.Section:
     """Return the differences that are clear of zero, and the others folded away."""
-    told, rest = told_apart(found.differences)
-    scale = _scale(found.differences)
+    clear, rest = told_apart(estimated.differences)
+    scale = _scale(estimated.differences)
     more = counted(len(rest), "difference that is not clear of zero", "differences that are not clear of zero")
     return b.section(
         "differences",
-        "Differences, percentage points" if found.kind == "share" else "Differences",
-        b.Paragraph(f"{_differences_told(found)}.", "verdict"),
-        _shown(told, found, scale, differences=True) if told else None,
-        b.Folded(more, [_shown(rest, found, scale, differences=True)]) if rest else None,
+        "Differences, percentage points" if estimated.kind == "share" else "Differences",
+        b.Paragraph(f"{_differences_told(estimated)}.", "verdict"),
+        _shown(clear, estimated, scale, differences=True) if clear else None,
+        b.Folded(more, [_shown(rest, estimated, scale, differences=True)]) if rest else None,
         menu="Differences",
     )
 
@@ -214,17 +224,19 @@ def _scale(lines: Sequence[Line]) -> Interval:
     return Interval(min([0.0, *ends]), max([0.0, *ends]))
 
 
-def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differences: bool = False) -> b.Table:
+def _shown(lines: Sequence[Line], estimated: Estimated, scale: Interval, *, differences: bool = False) -> b.Table:
     """Return a row per estimate, with a drawing for pages: its interval, and what machine labels would give, or 0."""
-    unit, digits = (100.0, 1) if found.kind == "share" else (1.0, 3)
-    write = signed if differences or found.kind == "regression" else number
-    value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[found.kind]
-    tested = [ADJUSTED[found.p_adjust]] if found.kind == "regression" else []
+    unit, digits = (100.0, 1) if estimated.kind == "share" else (1.0, 3)
+    write = signed if differences or estimated.kind == "regression" else number
+    value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[
+        estimated.kind
+    ]
+    tested = [ADJUSTED[estimated.p_adjust]] if estimated.kind == "regression" else []
     rows: list[b.Row] = []
     for line in lines:
         ends = line.corrected.interval or Interval(line.corrected.value, line.corrected.value)
         low, high = Interval(unit * ends.low, unit * ends.high).rounded(digits)
-        shown = [write(one, digits) for one in (unit * line.corrected.value, unit * line.naive.value, low, high)]
+        shown = [write(part, digits) for part in (unit * line.corrected.value, unit * line.naive.value, low, high)]
         mark = 0.0 if differences else line.naive.value
         spot = b.Spot(line.corrected.value, ends, scale.low, scale.high, mark)
         row: b.Row = [b.name(line.title), spot, shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
@@ -237,10 +249,10 @@ def _shown(lines: Sequence[Line], found: Estimated, scale: Interval, *, differen
     return b.Table(columns=columns, rows=rows, kind="bars estimates")
 
 
-def write_estimates(found: Estimated, path: Path, policy: OutputPolicy = STRICT) -> None:
+def write_estimates(estimated: Estimated, path: Path, policy: OutputPolicy = STRICT) -> None:
     """Write estimates to a file; its extension says how."""
     check_ending(path, FORMATS)
-    policy.write_page(path, _FORMATS[path.suffix.lower()](found))
+    policy.write_page(path, _FORMATS[path.suffix.lower()](estimated))
 
 
 def _one_table(several: Sequence[ResultTable]) -> ResultTable:
@@ -251,13 +263,13 @@ def _one_table(several: Sequence[ResultTable]) -> ResultTable:
     return replace(several[0], columns=["table", *columns], rows=rows)
 
 
-def _markdown(found: Estimated) -> str:
-    said = [f"- {markdown_text(one)}" for one in sentences(found)]
-    return "\n".join([*map(to_markdown, tables(found)), *said, ""])
+def _markdown(estimated: Estimated) -> str:
+    words = [f"- {markdown_text(part)}" for part in sentences(estimated)]
+    return "\n".join([*map(to_markdown, tables(estimated)), *words, ""])
 
 
-def _json(found: Estimated) -> str:
-    return json.dumps({**found.to_dict(), "sentences": sentences(found)}, ensure_ascii=False, indent=2) + "\n"
+def _json(estimated: Estimated) -> str:
+    return json.dumps({**estimated.to_dict(), "sentences": sentences(estimated)}, ensure_ascii=False, indent=2) + "\n"
 
 
 _FORMATS: Mapping[str, Callable[[Estimated], str]] = {

@@ -41,10 +41,10 @@ class CodedColumn(NamedTuple):
 
 def encoded_column(table: pa.Table, name: str, of: str = "", among: Sequence[str] = ()) -> CodedColumn:
     """Return a column of a table; `of` says what it has, and `among` which columns there are, for messages."""
-    found = columns_of(table)
-    if name not in found:
-        raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(among or found)}")
-    texts = pc.utf8_trim_whitespace(pc.fill_null(text_column(name, found[name]), "")).dictionary_encode()
+    columns = columns_of(table)
+    if name not in columns:
+        raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(among or columns)}")
+    texts = pc.utf8_trim_whitespace(pc.fill_null(text_column(name, columns[name]), "")).dictionary_encode()
     return CodedColumn(texts.indices.to_numpy(), np.array(texts.dictionary.to_pylist(), dtype=object))
 
 
@@ -74,10 +74,10 @@ def numbers_of(table: pa.Table, name: str) -> Floats | None:
     """Return a column as numbers, nan where empty; None if some cell is none."""
     texts = pc.utf8_trim_whitespace(text_column(name, columns_of(table)[name]))
     try:
-        found = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        numbers = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         return None
-    return None if np.isnan(found).all() or np.isinf(found).any() else found
+    return None if np.isnan(numbers).all() or np.isinf(numbers).any() else numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,8 +114,8 @@ def evidence_of(
     votes, folder = recorded.votes, recorded.folder
     gold = gold_codes(votes, recorded.gold.labels)
     refuse_one_label(gold, votes.labels)
-    known = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
-    if known is None:
+    expected = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
+    if expected is None:
         raise GoldError(
             f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
             f"{LEAST_GOLD} or more with pcs gold"
@@ -125,7 +125,7 @@ def evidence_of(
     else:
         table = recorded.dataset.table
         # probabilities of copies of gold texts are held out, too: a fit that saw their label is right more often
-        whole = _Whole(table, table.column_names, known.held_out, np.arange(len(votes)), known.said)
+        whole = _Whole(table, table.column_names, expected.held_out, np.arange(len(votes)), expected.said)
     if probability_column is None:
         sample, notes = _drawn(recorded, gold, len(whole.expected))
     else:
@@ -135,20 +135,20 @@ def evidence_of(
         table=whole.table,
         columns=whole.columns,
         expected=whole.expected,
-        held_out=known.held_out[sample.rows],
+        held_out=expected.held_out[sample.rows],
         sample=replace(sample, rows=whole.places[sample.rows]),
         said=whole.said,
         notes=[*notes, *without_label(whole.said)],
     )
 
 
-def without_label(said: Integers) -> list[str]:
+def without_label(machine: Integers) -> list[str]:
     """Return what to know about rows without a machine label; raise if no row has one."""
-    if not (none := int((said < 0).sum())):
+    if not (none := int((machine < 0).sum())):
         return []
-    if none == len(said):
+    if none == len(machine):
         raise GoldError("no row has a machine label: look at the models' answers, or ask other models")
-    return [f"{none:,} of {len(said):,} rows have no machine label: naive leaves them out"]
+    return [f"{none:,} of {len(machine):,} rows have no machine label: naive leaves them out"]
 
 
 class _Whole(NamedTuple):
@@ -170,15 +170,17 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
     table = read_file(folder.labels, wanted={*wanted, *names})
-    found = {name: numbers_of(table, name) for name in names if name in table.column_names}
-    if len(found) < len(names):
+    columns_by_name = {name: numbers_of(table, name) for name in names if name in table.column_names}
+    if len(columns_by_name) < len(names):
         raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")
-    expected = np.stack([np.full(len(table), np.nan) if one is None else one for one in found.values()], axis=1)
+    expected = np.stack(
+        [np.full(len(table), np.nan) if column is None else column for column in columns_by_name.values()], axis=1
+    )
     silent = np.isnan(expected).any(axis=1)
     expected[silent] = expected[~silent].mean(axis=0)
     table = table.drop_columns(names)
-    said = np.where(silent, UNLABELLED, recorded.shape.choose(expected, labels))
-    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids), said)
+    machine = np.where(silent, UNLABELLED, recorded.shape.choose(expected, labels))
+    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids), machine)
 
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:
@@ -194,17 +196,17 @@ def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers
 
 def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[str]]:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
-    known = gold != UNLABELLED
+    with_gold = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
     strata = dict[tuple[int, str], int]()
-    for number, draws, weight in _parts(recorded, known, population):
-        if new := [one for one in draws if known[one[0]] and one[0] not in seen]:
+    for number, draws, weight in _parts(recorded, with_gold, population):
+        if new := [draw for draw in draws if with_gold[draw[0]] and draw[0] not in seen]:
             rows, chances, names = (list(part) for part in zip(*new, strict=True))
             seen |= {*rows}
             stratum = [strata.setdefault((number, name), len(strata)) for name in names]
             rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, weight * len(new)))
     notes = []
-    if assumed := int((known & recorded.gold.random_sample & recorded.gold.assumed).sum()):
+    if assumed := int((with_gold & recorded.gold.random_sample & recorded.gold.assumed).sum()):
         notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
     if learned := len(seen & {*recorded.gold.verdicts.sequence}):
         notes.append(f"{learned:,} verdicts of a review count with the probabilities of their draws")
@@ -214,13 +216,13 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
             f"people could not decide on {undecided:,} rows that were drawn at random, which are left out: if all had "
             f"one label, its share would be off by up to {100 * share:.1f} percentage points"
         )
-    if left_out := int(known.sum()) - len(seen):
+    if left_out := int(with_gold.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
     refuse_few(len(seen), left_out)
     return Sample.in_rounds(rounds), notes
 
 
-def _parts(recorded: Run, known: Mask, population: int) -> Iterator[tuple[int, list[_Draw], float]]:
+def _parts(recorded: Run, with_gold: Mask, population: int) -> Iterator[tuple[int, list[_Draw], float]]:
     """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
 
     Of each part, a number, the draws, and how much each of them counts; parts with one number vary about one mean.
@@ -228,7 +230,7 @@ def _parts(recorded: Run, known: Mask, population: int) -> Iterator[tuple[int, l
     were drawn from rows without a label.
     """
     sequence = recorded.gold.verdicts.sequence
-    simple = known & recorded.gold.random_sample
+    simple = with_gold & recorded.gold.random_sample
     simple[[*sequence]] = False
     first = simple & recorded.gold.assumed if sequence else simple
     yield -1, _equally(first, population), 1.0
@@ -236,32 +238,32 @@ def _parts(recorded: Run, known: Mask, population: int) -> Iterator[tuple[int, l
     counts = counts_in_turn(np.where(learns, AT_RANDOM, 1.0), population - int(first.sum()))
     for (row, draw), count in zip(sequence.items(), counts.tolist(), strict=True):
         # of a large table, only a random sample can be drawn from
-        chance = (draw.probability or 0.0) * draw.pool / (draw.pool + population - len(known))
+        chance = (draw.probability or 0.0) * draw.pool / (draw.pool + population - len(with_gold))
         yield -2 - (draw.queue == "learn"), [(row, chance, "")], count
     yield -4, _equally(simple & ~first, population - int(first.sum()) - len(sequence)), 1.0
     draws = with_probability(recorded)
-    for number in sorted({one.round for one in draws.values()}):
-        yield number, _of_round({row: one for row, one in draws.items() if one.round == number}, known), 1.0
+    for number in sorted({event.round for event in draws.values()}):
+        yield number, _of_round({row: event for row, event in draws.items() if event.round == number}, with_gold), 1.0
 
 
 def _equally(rows: Mask, among: int) -> list[_Draw]:
     return [(row, int(rows.sum()) / among, "") for row in np.flatnonzero(rows).tolist()]
 
 
-def _of_round(draws: Mapping[int, Picked], known: Mask) -> list[_Draw]:
+def _of_round(draws: Mapping[int, Picked], with_gold: Mask) -> list[_Draw]:
     """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
-    drawn = Counter(one.stratum for one in draws.values())
-    labelled = Counter(one.stratum for row, one in draws.items() if known[row])
+    drawn = Counter(draw.stratum for draw in draws.values())
+    labelled = Counter(draw.stratum for row, draw in draws.items() if with_gold[row])
     return [
-        (row, (one.probability or 0.0) * labelled[one.stratum] / drawn[one.stratum], one.stratum)
-        for row, one in draws.items()
+        (row, (draw.probability or 0.0) * labelled[draw.stratum] / drawn[draw.stratum], draw.stratum)
+        for row, draw in draws.items()
     ]
 
 
 def with_probability(recorded: Run) -> dict[int, Picked]:
     """Return row → its draw, of rows drawn with a probability of their own."""
     draws = picked_by_row(recorded.folder, recorded.dataset.items)
-    return {row: one for row, drawn in draws.items() for one in drawn if one.probability is not None}
+    return {row: draw for row, drawn in draws.items() for draw in drawn if draw.probability is not None}
 
 
 def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[str]]:
@@ -283,11 +285,11 @@ def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[st
 
 def refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
     """Raise if all gold rows have the same label."""
-    known = gold[gold != UNLABELLED]
-    if len(known) and (known == known[0]).all():
-        rows = "the only gold row is" if len(known) == 1 else f"all {len(known):,} gold rows are"
+    labelled = gold[gold != UNLABELLED]
+    if len(labelled) and (labelled == labelled[0]).all():
+        rows = "the only gold row is" if len(labelled) == 1 else f"all {len(labelled):,} gold rows are"
         more = "draw more with pcs gold RUN --n 30 --draw stratified"
-        raise GoldError(f"{rows} {labels[known[0]]!r}, so that nothing is known about other labels: {more}")
+        raise GoldError(f"{rows} {labels[labelled[0]]!r}, so that nothing is known about other labels: {more}")
 
 
 def refuse_few(rows: int, left_out: int) -> None:

@@ -92,14 +92,14 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     """Return how many gold rows are needed, foretold from those that there are, or from an assumed accuracy."""
     recorded = Run.open(path)
     labels, gold = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels)
-    known = _pilot(recorded, gold)
-    pilot = known or assumed_pilot(len(gold), len(labels), goal.accuracy)
+    expected = _pilot(recorded, gold)
+    pilot = expected or assumed_pilot(len(gold), len(labels), goal.accuracy)
     groups = _two_groups(recorded, goal.by) if goal.by or goal.goal == "difference" else None
     of, share = goal.of or labels[0], len(gold) / _all_rows(recorded)
     values = label_values(of, labels)
     needed, in_all = rows_for_goals(pilot, Foretold(pilot.expected, values, share), goal, labels, groups)
     gold_rows = int((gold != UNLABELLED).sum())
-    now = _people_now(recorded, gold, known, goal) if known and in_all is not None else None
+    now = _people_now(recorded, gold, expected, goal) if expected and in_all is not None else None
     more = None if in_all is None else max(in_all - gold_rows, 0)
     if now is not None and more is not None and now <= more:
         needed["finish"], more = {"simple": gold_rows}, now
@@ -111,7 +111,7 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
         needed=needed,
         more=more,
         now=now,
-        assumed=None if known else goal.accuracy,
+        assumed=None if expected else goal.accuracy,
     )
 
 
@@ -133,44 +133,46 @@ def rows_for_goals(
     }
     if groups is not None:
         means["difference"] = lambda way: foretold.rows_for_difference(error, way, groups)
-    found: dict[Aim, dict[str, int | None]] = {}
+    rows_by_aim: dict[Aim, dict[str, int | None]] = {}
     for name in [goal.goal] if goal.goal else GOALS:
         if name == "promise":
             needed = rows_needed(pilot.judged, labels, promise)
-            found[name] = {"simple": needed.likely if needed and needed.likely < rows else None}
+            rows_by_aim[name] = {"simple": needed.likely if needed and needed.likely < rows else None}
         elif name == "finish":
             first, in_all = rows_to_finish(pilot.confidence, pilot.judged, goal.max_error, 0.5 * promise.delta)
-            found[name] = {"simple": first}
+            rows_by_aim[name] = {"simple": first}
         elif name in means:
             exact = {way: means[name](way) for way in pilot.ways}
-            found[name] = {way: n and max(LEAST_ROWS, min(int(MARGIN * n), rows)) for way, n in exact.items()}
-    return found, in_all
+            rows_by_aim[name] = {way: n and max(LEAST_ROWS, min(int(MARGIN * n), rows)) for way, n in exact.items()}
+    return rows_by_aim, in_all
 
 
 def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
     """Return what gold rows have shown; None if they are too few."""
     sample = np.flatnonzero(recorded.gold.random_sample & (gold != UNLABELLED))
-    known = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts, recorded.shape)
-    if known is None or len(sample) < LEAST_PILOT:
+    expected = expected_labels(recorded.votes, gold, recorded.settings, recorded.texts, recorded.shape)
+    if expected is None or len(sample) < LEAST_PILOT:
         return None
-    judged = judged_rows(recorded.shape, recorded.votes, known.held_out, gold)
-    return Pilot(known.held_out, judged.confidence, judged.take(sample))
+    judged = judged_rows(recorded.shape, recorded.votes, expected.held_out, gold)
+    return Pilot(expected.held_out, judged.confidence, judged.take(sample))
 
 
 def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int:
     """Return how many more texts people label for a finished table, with no more random gold rows than there are."""
-    known = recorded.gold
-    sample = TableGold(gold, known.random_sample & (gold != UNLABELLED) | known.undecided, same_texts(recorded.texts))
+    gold_now = recorded.gold
+    sample = TableGold(
+        gold, gold_now.random_sample & (gold != UNLABELLED) | gold_now.undecided, same_texts(recorded.texts)
+    )
     wanted = Goal(goal.max_error, next_level(1 - goal.certainty, 0.0))
     return share_table(recorded.shape, recorded.votes, pilot.expected, sample, wanted).texts_left
 
 
 def _open_rows(recorded: Run) -> Integers:
-    known = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
+    with_gold = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
-    counted = recorded.gold.random_sample | np.isin(np.arange(len(known)), drawn_so)
-    return np.flatnonzero(~(known & counted))
+    counted = recorded.gold.random_sample | np.isin(np.arange(len(with_gold)), drawn_so)
+    return np.flatnonzero(~(with_gold & counted))
 
 
 def assumed_pilot(rows: int, labels: int, accuracy: float) -> Pilot:
@@ -206,7 +208,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
     chosen, chances, strata = _draw(recorded, open_rows, rows, (drawing, by), rng)
     # of a large table, only a random sample can be drawn from
     chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
-    turn = 1 + max((one.round for one in before), default=0)
+    turn = 1 + max((event.round for event in before), default=0)
     drawn = [
         Picked(
             id=items[row].id,
@@ -242,10 +244,10 @@ def _draw_stratified(
     cells: Array, open_rows: Integers, rows: int, rng: np.random.Generator
 ) -> tuple[Integers, Floats, Sequence[str]]:
     members = {name: open_rows[cells[open_rows] == name] for name in sorted({*cells[open_rows].tolist()})}
-    counts = allocate([len(one) for one in members.values()], rows)
+    counts = allocate([len(members_of) for members_of in members.values()], rows)
     parts = [
-        (name, np.sort(rng.choice(one, count, replace=False)), count / len(one))
-        for (name, one), count in zip(members.items(), counts, strict=True)
+        (name, np.sort(rng.choice(members_of, count, replace=False)), count / len(members_of))
+        for (name, members_of), count in zip(members.items(), counts, strict=True)
         if count
     ]
     chosen = np.concatenate([rows for _, rows, _ in parts])

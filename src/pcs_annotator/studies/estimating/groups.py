@@ -37,27 +37,27 @@ class Groups(NamedTuple):
     notes: Sequence[str] = ()  # what was left out
 
     def of(
-        self, found: Mapping[str, CoefficientEstimate], weights: Mapping[int, float], middle: float
+        self, estimates: Mapping[str, CoefficientEstimate], weights: Mapping[int, float], middle: float
     ) -> dict[str, CoefficientEstimate]:
         """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows.
 
         `found` is method → the mean of every group; `weights`, place of a group → its weight; `middle`, the mean of an
         unseen row, of which there are `UNSEEN` in every group.
         """
-        chosen = np.array([weights.get(place, 0.0) for place in range(len(self.names))])
+        chosen = np.array([weights.get(group, 0.0) for group in range(len(self.names))])
         result = {}
-        for method, one in found.items():
+        for method, estimate in estimates.items():
             naive = method == "naive"
             rows, strata = (self.rows, 1) if naive else (self.counted, self.strata)
             scale = chosen if naive else chosen * self._scale
-            shift = 0.0 if naive else float(chosen @ (np.sqrt(self.left) * self._unseen * (middle - one.value)))
-            own = np.diag(one.covariance) * scale**2
+            shift = 0.0 if naive else float(chosen @ (np.sqrt(self.left) * self._unseen * (middle - estimate.value)))
+            variances = np.diag(estimate.covariance) * scale**2
             # Welch (1947)
-            freedom = own.sum() ** 2 / max((own**2 / np.maximum(rows - strata, 1)).sum(), 1e-300)
-            freedom = max(min(freedom, one.freedom), 1.0)
-            covariance = (scale @ one.covariance @ scale).reshape(1, 1)
+            freedom = variances.sum() ** 2 / max((variances**2 / np.maximum(rows - strata, 1)).sum(), 1e-300)
+            freedom = max(min(freedom, estimate.freedom), 1.0)
+            covariance = (scale @ estimate.covariance @ scale).reshape(1, 1)
             result[method] = CoefficientEstimate(
-                one.value @ chosen[:, np.newaxis], covariance, freedom, one.tuning, shift
+                estimate.value @ chosen[:, np.newaxis], covariance, freedom, estimate.tuning, shift
             )
         return result
 
@@ -68,8 +68,8 @@ class Groups(NamedTuple):
     @property
     def _scale(self) -> Floats:
         """Return the factor on errors of a regression: a group's mean is estimated from its own rows."""
-        own, total = np.maximum(self.gold_rows, 2), max(int(self.gold_rows.sum()), 2)
-        return (1 - self._unseen) * np.sqrt(own / (own - 1) * (total - 1) / total)
+        rows, total = np.maximum(self.gold_rows, 2), max(int(self.gold_rows.sum()), 2)
+        return (1 - self._unseen) * np.sqrt(rows / (rows - 1) * (total - 1) / total)
 
 
 def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQuestion) -> Groups:
@@ -82,16 +82,16 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
     labelled = np.bincount(code[study.machine >= 0], minlength=len(cells))
     named = [all(cell) for cell in cells]
     least = LEAST_IN_GROUP
-    shown = [place for place, count in enumerate(gold) if named[place] and count >= least and labelled[place]]
+    shown = [group for group, count in enumerate(gold) if named[group] and count >= least and labelled[group]]
     if not shown:
         asked = " and ".join(map(repr, question.columns_of_groups))
         raise GoldError(f"no group of {asked} has {least} gold rows: draw more with pcs gold")
-    place = np.full(len(cells), -1)
-    place[shown] = np.arange(len(shown))
+    group = np.full(len(cells), -1)
+    group[shown] = np.arange(len(shown))
     empty = int((~np.array(named)[code]).sum())
-    kept = [cells[one] for one in shown]
+    kept = [cells[kept_cell] for kept_cell in shown]
     few, unlabelled = f"it has {{}} gold rows, and {least} are needed", "no row of it has a machine label"
-    return _with_gold(study, kept, place[code])._replace(
+    return _with_gold(study, kept, group[code])._replace(
         pairs=_pairs(kept, dated),
         missing=[
             answers.Missing(_name(cell), rows, few.format(rows) if rows < least else unlabelled)
@@ -119,19 +119,21 @@ def _name(cell: Cell) -> str:
     return " · ".join(cell)
 
 
-def _with_gold(study: Study, cells: Sequence[Cell], place: Integers) -> Groups:
+def _with_gold(study: Study, cells: Sequence[Cell], group_of_row: Integers) -> Groups:
     """Return groups of rows; `place` is the group of every row, -1 for none."""
     sample, weights, count = study.sample, study.weights, len(cells)
-    inside = [place[sample.rows] == group for group in range(count)]
-    squares = np.array([(weights[one] ** 2).sum() for one in inside])
-    left = np.array([(study.left[one] * weights[one] ** 2).sum() for one in inside])
+    inside = [group_of_row[sample.rows] == group for group in range(count)]
+    squares = np.array([(weights[member] ** 2).sum() for member in inside])
+    left = np.array([(study.left[member] * weights[member] ** 2).sum() for member in inside])
     return Groups(
         names=[_name(cell) for cell in cells],
-        members=np.ones((1, 1, 1)) if cells == [()] else (place[:, np.newaxis] == np.arange(count))[:, np.newaxis],
-        rows=np.bincount(place[(place >= 0) & (study.machine >= 0)], minlength=count),
-        gold_rows=np.array([int(one.sum()) for one in inside]),
-        strata=np.array([len(np.unique(sample.stratum[one])) for one in inside]),
-        counted=np.array([weights[one].sum() ** 2 for one in inside]) / squares,
+        members=np.ones((1, 1, 1))
+        if cells == [()]
+        else (group_of_row[:, np.newaxis] == np.arange(count))[:, np.newaxis],
+        rows=np.bincount(group_of_row[(group_of_row >= 0) & (study.machine >= 0)], minlength=count),
+        gold_rows=np.array([int(member.sum()) for member in inside]),
+        strata=np.array([len(np.unique(sample.stratum[member])) for member in inside]),
+        counted=np.array([weights[member].sum() ** 2 for member in inside]) / squares,
         left=left / squares,
     )
 
@@ -162,14 +164,14 @@ def _period(text: str, every: str) -> str | None:
     """Return the period of a date, in ISO 8601 or with points (day, month, year); None if it is not a date."""
     dotted = _DOTTED.fullmatch(text)
     try:
-        found = date(*map(int, dotted.groups()[::-1])) if dotted else datetime.fromisoformat(text)
+        day = date(*map(int, dotted.groups()[::-1])) if dotted else datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found.isoformat()[: PERIODS[every]]
+    return day.isoformat()[: PERIODS[every]]
 
 
 def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
-    found = column.texts.copy()
+    periods = column.texts.copy()
     for code, text in enumerate(column.texts.tolist()):
         period = _period(text, every) if text else ""
         if period is None:
@@ -178,20 +180,22 @@ def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
                 f"row {row}, column {name!r}: {text!r} is not a date such as 2026-01-31 or 31.01.2026: "
                 "correct it, or leave out --every"
             )
-        found[code] = period
-    return column._replace(texts=found)
+        periods[code] = period
+    return column._replace(texts=periods)
 
 
 def _pairs(cells: Sequence[Cell], dated: Sequence[bool]) -> list[tuple[int, int]]:
     """Return which groups to compare: those that differ in one column, there as `_compared` says."""
-    places = {cell: place for place, cell in enumerate(cells)}
-    found = []
+    places = {cell: number for number, cell in enumerate(cells)}
+    pairs = []
     for at, dates in enumerate(dated):
         others: dict[Cell, list[Cell]] = {}
         for cell in cells:
             others.setdefault((*cell[:at], *cell[at + 1 :]), []).append(cell)
-        found += [(places[one], places[other]) for alike in others.values() for one, other in _compared(alike, dates)]
-    return found
+        pairs += [
+            (places[first], places[other]) for alike in others.values() for first, other in _compared(alike, dates)
+        ]
+    return pairs
 
 
 def _compared(cells: Sequence[Cell], dates: bool) -> list[tuple[Cell, Cell]]:

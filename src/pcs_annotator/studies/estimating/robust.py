@@ -62,21 +62,21 @@ class Robust:
     def flips(self, method: str) -> tuple[float, float]:
         """Return the share of choices with another sign, and with another conclusion, than the run's corrected one."""
         sign, conclusion = _side(self.made.corrected, self.reference)
-        sides = [_side(getattr(one, method), self.reference) for one in self.specifications]
-        signs = sum(one != sign for one, _ in sides) / len(sides)
-        return signs, sum(one != conclusion for _, one in sides) / len(sides)
+        sides = [_side(getattr(choice, method), self.reference) for choice in self.specifications]
+        signs = sum(choice != sign for choice, _ in sides) / len(sides)
+        return signs, sum(choice != conclusion for _, choice in sides) / len(sides)
 
     @property
     def in_order(self) -> list[Specification]:
         """The specifications, smallest estimate first."""
-        return sorted(self.specifications, key=lambda one: one.corrected.value)
+        return sorted(self.specifications, key=lambda choice: choice.corrected.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         rates = {method: dict(zip(("sign", "conclusion"), self.flips(method), strict=True)) for method in _METHODS}
         listed = [
-            {"choice": one.choice, **{method: plain(getattr(one, method)) for method in _METHODS}}
-            for one in self.specifications
+            {"choice": choice.choice, **{method: plain(getattr(choice, method)) for method in _METHODS}}
+            for choice in self.specifications
         ]
         about = {"name": self.name, "reference": self.reference, "flips": rates}
         return {**about, "specifications": listed, "left_out": self.left_out}
@@ -95,15 +95,15 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)
     gold = gold_codes(votes, recorded.gold.labels)
-    found: dict[str, list[Specification]] = {}
+    by_label: dict[str, list[Specification]] = {}
     left_out = 0
     for part, optimiser in choices(votes, recorded.settings.optimiser):
         how = replace(recorded.settings, optimiser=optimiser)
-        known = expected_labels(part, gold, how, recorded.texts, recorded.shape)
+        expected = expected_labels(part, gold, how, recorded.texts, recorded.shape)
         try:
-            assert known is not None  # the run itself could be learned from
-            held_out = known.held_out[evidence.sample.rows]
-            used = replace(evidence, expected=known.held_out, held_out=held_out, said=known.said)
+            assert expected is not None  # the run itself could be learned from
+            held_out = expected.held_out[evidence.sample.rows]
+            used = replace(evidence, expected=expected.held_out, held_out=held_out, said=expected.said)
             answered = answer(used, question)
         except UndefinedMetric:
             left_out += 1
@@ -112,7 +112,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         views = "all relations" if part.relations == votes.relations else " + ".join(part.relations)
         for line in answered.differences or answered.lines:  # a conclusion is about differences, if there are groups
             made = Specification((models, views, optimiser), line.corrected, line.naive)
-            found.setdefault(line.title, []).append(made)
+            by_label.setdefault(line.title, []).append(made)
     tested = bool(question.formula or question.columns_of_groups)
     return [
         Robust(
@@ -122,7 +122,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
             specifications=listed,
             left_out=left_out,
         )
-        for title, listed in found.items()
+        for title, listed in by_label.items()
     ]
 
 
@@ -136,119 +136,121 @@ def choices(votes: Votes, optimiser: str) -> Iterator[tuple[Votes, str]]:
         yield votes.select(annotators=who, relations=which), how
 
 
-def robust_shown(found: Sequence[Robust]) -> Iterator[b.Block]:
+def robust_shown(results: Sequence[Robust]) -> Iterator[b.Block]:
     """Yield for every quantity how far other choices move it, and how often they change the conclusion."""
-    steady, choices = sum(not one.flips("corrected")[1] for one in found), len(found[0].specifications)
-    said = counted(len(found), "conclusion is", "conclusions are")
-    yield b.Paragraph(f"{steady} of {said} the same under all {counted(choices, 'choice')}", "title")
+    steady, choices = sum(not result.flips("corrected")[1] for result in results), len(results[0].specifications)
+    words = counted(len(results), "conclusion is", "conclusions are")
+    yield b.Paragraph(f"{steady} of {words} the same under all {counted(choices, 'choice')}", "title")
     columns = [b.Column(""), *b.numbers("this run", "all choices", "another conclusion", "naive: another")]
     rows: list[b.Row] = []
-    for one in found[:LINES_SHOWN]:
-        first, *_, last = (spec.corrected.value for spec in one.in_order)
-        changed = (percent(one.flips(method)[1], 1) for method in _METHODS)
+    for result in results[:LINES_SHOWN]:
+        first, *_, last = (spec.corrected.value for spec in result.in_order)
+        changed = (percent(result.flips(method)[1], 1) for method in _METHODS)
         ends = f"{number(first, 3)} to {number(last, 3)}"
-        rows.append([b.name(one.name), number(one.made.corrected.value, 3), ends, *changed])
+        rows.append([b.name(result.name), number(result.made.corrected.value, 3), ends, *changed])
     yield b.Table(columns=columns, rows=rows)
 
 
-def robust_lines(found: Sequence[Robust]) -> Iterator[tuple[str, b.Words]]:
+def robust_lines(results: Sequence[Robust]) -> Iterator[tuple[str, b.Words]]:
     """Yield what the table is about, and where the rest is."""
-    more = len(found) - LINES_SHOWN
+    more = len(results) - LINES_SHOWN
     rest = f"; {counted(more, 'more quantity', 'more quantities')}: --details" if more > 0 else ""
-    said = "choices: models, relations and way of learning; a conclusion is below, above or undecided"
-    yield "how", b.Styled(f"{said}{rest}", "quiet")
-    if found and found[0].left_out:
-        yield "look at", b.Styled(_left_out(found[0]), "caution")
+    words = "choices: models, relations and way of learning; a conclusion is below, above or undecided"
+    yield "how", b.Styled(f"{words}{rest}", "quiet")
+    if results and results[0].left_out:
+        yield "look at", b.Styled(_left_out(results[0]), "caution")
 
 
-def robust_table(found: Robust) -> ResultTable:
+def robust_table(result: Robust) -> ResultTable:
     """Return a quantity under every choice, smallest first."""
     return ResultTable(
         name="robust",
-        title=found.name,
+        title=result.name,
         columns=["choice", "corrected", "naive (biased)"],
         rows=[
-            [f"{one.choice}{' (this run)' if one is found.made else ''}", one.corrected, one.naive]
-            for one in found.in_order
+            [f"{choice.choice}{' (this run)' if choice is result.made else ''}", choice.corrected, choice.naive]
+            for choice in result.in_order
         ],
-        notes=robust_sentences(found),
+        notes=robust_sentences(result),
         digits={"corrected": 3, "naive (biased)": 3},
     )
 
 
-def robust_sentences(found: Robust) -> list[str]:
+def robust_sentences(result: Robust) -> list[str]:
     """Return how often another choice would have changed the conclusion."""
-    values = [one.corrected.value for one in found.specifications]
-    ends, made = (number(min(values), 3), number(max(values), 3)), number(found.made.corrected.value, 3)
-    said = [f"{counted(len(values), 'choice')}: from {ends[0]} to {ends[1]}; with the choices of this run, {made}."]
+    values = [choice.corrected.value for choice in result.specifications]
+    ends, made = (number(min(values), 3), number(max(values), 3)), number(result.made.corrected.value, 3)
+    words = [f"{counted(len(values), 'choice')}: from {ends[0]} to {ends[1]}; with the choices of this run, {made}."]
     for method, of in (("corrected", "choices"), ("naive", "choices with machine labels as if they were true")):
-        sign, conclusion = (percent(share, 1) for share in found.flips(method))
-        said.append(f"{sign} of {of} have another sign, {conclusion} another conclusion than this run.")
-    return [*said, *([_left_out(found)] if found.left_out else [])]
+        sign, conclusion = (percent(share, 1) for share in result.flips(method))
+        words.append(f"{sign} of {of} have another sign, {conclusion} another conclusion than this run.")
+    return [*words, *([_left_out(result)] if result.left_out else [])]
 
 
-def _left_out(found: Robust) -> str:
-    return f"Under {counted(found.left_out, 'more choice')} it could not be estimated."
+def _left_out(result: Robust) -> str:
+    return f"Under {counted(result.left_out, 'more choice')} it could not be estimated."
 
 
-def robust_page(found: Sequence[Robust], title: str = "", data: str = "") -> str:
+def robust_page(results: Sequence[Robust], title: str = "", data: str = "") -> str:
     """Return the page of quantities under all choices: a specification curve each."""
     sections = []
-    for place, one in enumerate(found):
-        values, conclusion, *_ = robust_sentences(one)
-        curve = tag("div", specification_curve(one), class_="scroll", tabindex="0", role="region", aria_label=one.name)
-        numbers = b.Folded("The numbers", b.results(robust_table(one)))
+    for at, result in enumerate(results):
+        values, conclusion, *_ = robust_sentences(result)
+        curve = tag(
+            "div", specification_curve(result), class_="scroll", tabindex="0", role="region", aria_label=result.name
+        )
+        numbers = b.Folded("The numbers", b.results(robust_table(result)))
         verdict = b.Paragraph(conclusion, "verdict")
-        sections.append(b.section(f"q{place}", one.name, verdict, b.text(values), curve, numbers))
+        sections.append(b.section(f"q{at}", result.name, verdict, b.text(values), curve, numbers))
     asked = b.name(" · ".join(part for part in (title, data) if part))
     top = header("Would another choice change the conclusion?", b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
     return document(f"robust: {title or data}", top, sections, STYLES_OF_ESTIMATES)
 
 
-def specification_curve(found: Robust) -> Markup:
+def specification_curve(result: Robust) -> Markup:
     """Return the estimates in order, this run marked, above what each of them is made with."""
-    listed = found.in_order
-    ends = [end for one in listed for end in _ends(one.corrected)]
-    low, high = min(found.reference, *ends), max(found.reference, *ends)
+    listed = result.in_order
+    ends = [end for choice in listed for end in _ends(choice.corrected)]
+    low, high = min(result.reference, *ends), max(result.reference, *ends)
     room = (high - low) or 1.0
 
     def at(value: float) -> float:
         return BOTTOM - (value - low) / room * (BOTTOM - TOP)
 
-    places = [LEFT + (RIGHT - LEFT) * (place + 0.5) / len(listed) for place in range(len(listed))]
-    marks = [mark for x, one in zip(places, listed, strict=True) for mark in _estimate(x, one, found, at)]
-    scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, found.reference, high}]
-    zero = segment((LEFT, at(found.reference)), (RIGHT, at(found.reference)), "ideal")
-    options = {(place, option) for one in listed for place, option in enumerate(one.parts)}
+    places = [LEFT + (RIGHT - LEFT) * (at_aspect + 0.5) / len(listed) for at_aspect in range(len(listed))]
+    marks = [mark for x, choice in zip(places, listed, strict=True) for mark in _estimate(x, choice, result, at)]
+    scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, result.reference, high}]
+    zero = segment((LEFT, at(result.reference)), (RIGHT, at(result.reference)), "ideal")
+    options = {(at_aspect, option) for choice in listed for at_aspect, option in enumerate(choice.parts)}
     height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
-    about = [tag("title", f"Specification curve of {found.name}"), tag("desc", robust_sentences(found)[0])]
-    parts = [*about, *scale, zero, *marks, *_choices(listed, places, found)]
+    about = [tag("title", f"Specification curve of {result.name}"), tag("desc", robust_sentences(result)[0])]
+    parts = [*about, *scale, zero, *marks, *_choices(listed, places, result)]
     return tag("svg", *parts, class_="plot specifications", viewBox=f"0 0 {RIGHT + 12:g} {height:g}", role="img")
 
 
-def _estimate(x: float, one: Specification, found: Robust, at: Callable[[float], float]) -> Iterator[Markup]:
-    low, high = _ends(one.corrected)
-    ours = one is found.made
+def _estimate(x: float, choice: Specification, result: Robust, at: Callable[[float], float]) -> Iterator[Markup]:
+    low, high = _ends(choice.corrected)
+    ours = choice is result.made
     if ours:
         yield segment((x, TOP - 8), (x, BOTTOM), "grid")
         yield words("this run", x, TOP - 6, "key middle")
     yield segment((x, at(low)), (x, at(high)), "reach c1" if ours else "base")
-    said = f"{one.choice}: {number(one.corrected.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
-    yield dot((x, at(one.corrected.value)), "dot c1" if ours else "dot", said)
+    title = f"{choice.choice}: {number(choice.corrected.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
+    yield dot((x, at(choice.corrected.value)), "dot c1" if ours else "dot", title)
 
 
-def _choices(listed: Sequence[Specification], places: Sequence[float], found: Robust) -> Iterator[Markup]:
+def _choices(listed: Sequence[Specification], places: Sequence[float], result: Robust) -> Iterator[Markup]:
     """Yield a line per option, with a mark where an estimate is made with it."""
     y = BOTTOM + 8
     for aspect, title in enumerate(ASPECTS):
         y += LINE
         yield words(title, 0, y + 4, "axis-title")
-        for option in dict.fromkeys(one.parts[aspect] for one in found.specifications):
+        for option in dict.fromkeys(choice.parts[aspect] for choice in result.specifications):
             y += LINE
             yield words(short(option), LEFT - 8, y + 4, "tick end")
-            for x, one in zip(places, listed, strict=True):
-                if one.parts[aspect] == option:
-                    kind = "reach c1" if one is found.made else "base"
+            for x, choice in zip(places, listed, strict=True):
+                if choice.parts[aspect] == option:
+                    kind = "reach c1" if choice is result.made else "base"
                     yield segment((x, y - 5), (x, y + 5), kind)
 
 

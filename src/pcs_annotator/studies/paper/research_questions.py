@@ -166,8 +166,11 @@ def published_baselines(study: Replication) -> Experiment:
         rows.append([*cells, *([None, missing] if p_value is None else [p_value_text(p_value), stars(p_value)])])
     graded = any(row[4] == yes_or_no(True) for row in rows)
     undefined = any(row[5] is not None and row[6] is None for row in rows)
-    kept = [place for place, column in enumerate(RIVAL_COLUMNS) if graded or column != LOG_PROBS]
-    columns, rows = [RIVAL_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    kept = [position for position, column in enumerate(RIVAL_COLUMNS) if graded or column != LOG_PROBS]
+    columns, rows = (
+        [RIVAL_COLUMNS[position] for position in kept],
+        [[row[position] for position in kept] for row in rows],
+    )
     table = study.table(
         columns,
         rows,
@@ -200,8 +203,8 @@ def _baseline_rows(
     except UndefinedMetric as error:
         reasons[f"PCS of {annotator}"] = str(error)
         return []
-    found, absent = _baselines(bench, annotator, reasons)
-    ordered = sorted(found.items(), key=lambda baseline: -baseline[1].auroc.value)
+    scores, absent = _baselines(bench, annotator, reasons)
+    ordered = sorted(scores.items(), key=lambda baseline: -baseline[1].auroc.value)
     rows: list[tuple[list[Content], BootstrapTest | None]] = []
     for name, scored in (("PCS", ours), *ordered):
         entrant = scored.entrant
@@ -225,7 +228,7 @@ def _baselines(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) 
     )
     answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))
     votes = votes.select(relations=np.array(votes.relations, dtype=object)[answered].tolist())
-    found: dict[str, Scored] = {}
+    scores: dict[str, Scored] = {}
     baselines = {method_name(method): method for method in bench.settings.baselines}
     absent = [name for name in EXPECTED if not {name, name.replace("top-2", "top-k")} & {*baselines}]
     reasons.update({name: "no such baseline was given" for name in absent})
@@ -233,11 +236,11 @@ def _baselines(bench: ExperimentBench, annotator: str, reasons: dict[str, str]) 
         if name == FOR_SEVERAL_MODELS:
             continue
         try:
-            found[name] = bench.score(method, votes)
+            scores[name] = bench.score(method, votes)
         except UndefinedMetric as error:
             reasons.setdefault(name, str(error))
             absent += [name] if name.replace("top-k", "top-2") in EXPECTED else []
-    return found, absent
+    return scores, absent
 
 
 SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
@@ -267,7 +270,7 @@ def gold_size(study: Replication) -> Experiment:
             notes.append(f"{bench.dataset}: too few rows of the rarer class for a learning curve.")
             continue
         curves += [learned, equal]
-        far = [place for place, value in enumerate(learned.y) if abs(value - learned.y[-1]) > STABLE_WITHIN]
+        far = [position for position, value in enumerate(learned.y) if abs(value - learned.y[-1]) > STABLE_WITHIN]
         stable = f"from {int(learned.x[max(far, default=-1) + 1])} gold rows"
         summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
     rows: list[list[Content]] = [
@@ -286,16 +289,16 @@ def _curves(bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
     votes, gold, settings = bench.plain.select(draws=1), bench.gold, bench.settings
     chosen = optimisers.create(settings.optimiser)
     equal = score(votes, optimisers.create("uniform").fit(votes, gold, 0))
-    found = np.empty((2, len(sizes), settings.draws))
+    curves = np.empty((2, len(sizes), settings.draws))
     for draw in range(settings.draws):
         seed = settings.how.seed + draw
         held_out = stratified_folds(gold, round(1 / HELD_OUT), seed) == 0
         held, rest = np.flatnonzero(held_out), np.random.default_rng(seed).permutation(np.flatnonzero(~held_out))
-        found[1, :, draw] = auroc(equal[held], gold[held])
-        for place, size in enumerate(sizes):
+        curves[1, :, draw] = auroc(equal[held], gold[held])
+        for number, size in enumerate(sizes):
             weights = fit_optimiser(chosen, votes.take(rest[:size]), gold[rest[:size]], seed)
-            found[0, place, draw] = auroc(score(votes.take(held), weights), gold[held])
-    points = zip(found.mean(axis=2), *np.quantile(found, BAND, axis=2), strict=True)
+            curves[0, number, draw] = auroc(score(votes.take(held), weights), gold[held])
+    points = zip(curves.mean(axis=2), *np.quantile(curves, BAND, axis=2), strict=True)
     names = (settings.optimiser, "equal weights")
     return [
         Curve(bench.dataset, name, tuple(map(float, sizes)), *map(tuple, values))

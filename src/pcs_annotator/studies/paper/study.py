@@ -190,8 +190,8 @@ class PanelTable:
 
     def by_method(self, method: str) -> list[Scored | None]:
         """Return the results of a method on every panel."""
-        place = [*self.methods].index(method)
-        return [row.scored[place] for row in self.rows]
+        position = [*self.methods].index(method)
+        return [row.scored[position] for row in self.rows]
 
     def compared(self, ours: str, theirs: str) -> "Compared":
         """Return two of the methods over all panels."""
