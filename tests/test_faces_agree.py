@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.reviewing.session import Review
+from tests.command_line import Pcs
 from tests.showing.report.reading import Page
 from tests.simulated import copy_run, read_csv, simulated_models
 
@@ -27,61 +27,39 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prom
         yield
 
 
-@pytest.fixture
-def shown(capsys: pytest.CaptureFixture[str]) -> Shown:
-    return Shown(capsys)
-
-
-class Shown:
-    """What commands print."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-        capsys.readouterr()
-
-    def text(self, *arguments: str) -> str:
-        assert main([*arguments]) == 0
-        return " ".join(self._capsys.readouterr().out.split())
-
-    def values(self, *arguments: str) -> dict[str, Any]:
-        assert main([*arguments, "--json"]) == 0
-        found: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        return found
-
-
-def test_accuracy_has_one_value(shown: Shown) -> None:
-    fitted = shown.values("fit", "run")["cross_validation"][0]
+def test_accuracy_has_one_value(pcs: Pcs) -> None:
+    fitted = pcs.json("fit", "run")["cross_validation"][0]
     kept = json.loads(Path("run/evaluation.json").read_text(encoding="utf-8"))
-    first, gold = kept["figures"][0]["accuracy"], kept["against_gold"]
+    first, gold = kept["figures"][0]["figures"]["accuracy"], kept["against_gold"]
     right, rows = sum(line[at] for at, line in enumerate(gold["confusion"])), gold["n"]
     assert (first["value"], first["n"]) == (pytest.approx(right / rows), rows)
     assert gold["figures"]["accuracy"] == first
     assert fitted["accuracy"]["value"] == pytest.approx(right / rows)
     said = f"{100 * right / rows:.0f} %"
-    assert f"quality {said} of labels are right" in shown.text("fit", "run")
+    assert f"quality {said} of labels are right" in pcs("fit", "run")
     report = Page(Path("run/report.html").read_text(encoding="utf-8")).text
     assert f"{said} of labels are right" in report
-    assert said in shown.text("versions", "run")
-    for document in (shown.text("paper", "run"), shown.text("report", "run", "--md")):
+    assert said in pcs("versions", "run")
+    for document in (pcs("paper", "run"), pcs("report", "run", "--md")):
         assert re.search(rf"Accuracy \| {right / rows:.2f}", document)
-    evaluated = shown.values("evaluate", "run", "--resamples", "20", "--optimiser", "lr")
+    evaluated = pcs.json("evaluate", "run", "--resamples", "20", "--optimiser", "lr")
     assert evaluated["methods"][0]["figures"]["accuracy"]["value"] == pytest.approx(right / rows)
     assert evaluated["against_gold"]["confusion"] == gold["confusion"]
-    compared = shown.values("compare", "run", ":relations=original")
+    compared = pcs.json("compare", "run", ":relations=original")
     assert compared["figures"]["a"]["accuracy"]["value"] == pytest.approx(right / rows)
     both = compared["figures"]["right"]
     assert both["both"] + both["only_first"] == right
 
 
-def test_rows_for_people_have_one_number(shown: Shown) -> None:
+def test_rows_for_people_have_one_number(pcs: Pcs) -> None:
     labels = read_csv(Path("run/labels.csv"))
     waiting = sum(row["pcs_decision"] == "review" and not row["gold"] for row in labels)
     settled = sum(row["pcs_decision"] == "review" and bool(row["gold"]) for row in labels)
     assert waiting > 0
     assert settled > 0
-    fitted = shown.values("fit", "run")
+    fitted = pcs.json("fit", "run")
     assert (fitted["to_review"], fitted["to_label"]["rows"]) == (waiting, waiting)
-    text = shown.text("fit", "run")
+    text = pcs("fit", "run")
     assert f"{waiting} to review; {settled} more labelled by people" in text
     assert len(read_csv(Path("run/to_label.csv"))) == waiting
     report = Page(Path("run/report.html").read_text(encoding="utf-8")).text
@@ -91,9 +69,9 @@ def test_rows_for_people_have_one_number(shown: Shown) -> None:
         assert review.progress("Ana").queues["doubtful"].left == waiting
 
 
-def test_the_promise_is_called_the_same_on_all_pages(shown: Shown) -> None:
+def test_the_promise_is_called_the_same_on_all_pages(pcs: Pcs) -> None:
     report = Page(Path("run/report.html").read_text(encoding="utf-8")).text
     assert "promise, not audited" in report
     with Review.open(Path("run")) as review:
         assert review.progress("Ana").fit.standing == "given"
-    assert "at most 10 % of the accepted" in shown.text("fit", "run")
+    assert "at most 10 % of the accepted" in pcs("fit", "run")

@@ -232,14 +232,17 @@ def test_five_unusable_answers_of_800_change_five_votes_and_nothing_else(optimiz
     assert all(map(is_distribution, spoiled.annotate_many(texts(5))))
 
 
-def test_annotations_are_written_and_read_back_to_the_same_weights() -> None:
+@pytest.mark.parametrize("dataset", ["dataset.csv", "kept.csv"], ids=["beside the dataset", "as the dataset"])
+def test_annotations_are_written_and_read_back_to_the_same_weights(dataset: str) -> None:
     write_dataset(30)
     generated = panel().fit()
     rows = cells()
     assert list(rows[0])[:6] == ["label", "text", "text_mr1", "text_mr2", "text_mr3", "good_text"]
     assert rows[0]["text_mr2"] == f"Notably, {rows[0]['text']}"
+    if dataset == "kept.csv":
+        Path("dataset_annotations.csv").rename(dataset)
     silent = [ScriptedModel("never asked", name=name) for name in ("good", "poor")]
-    read = PCS(PROMPT, "dataset.csv", silent, relations=[])
+    read = PCS(PROMPT, dataset, silent, relations=[])
     for name in ("indeed", "notably", "frankly"):
         read.register_mr(name, lambda text: f"So, {text}")
     read.fit()
@@ -268,17 +271,6 @@ def test_no_annotations_and_none_to_be_generated_names_the_remedy() -> None:
     write_dataset(4)
     with pytest.raises(TableError, match="generate_annotations=True"):
         PCS(PROMPT, "dataset.csv", ["scripted:hash"], "scripted:hash").annotate(ALIENS)
-
-
-def test_the_dataset_itself_may_hold_the_annotations() -> None:
-    write_dataset(30)
-    generated = panel().fit()
-    Path("dataset_annotations.csv").rename("kept.csv")
-    silent = [ScriptedModel("never asked", name=name) for name in ("good", "poor")]
-    read = PCS(PROMPT, "kept.csv", silent, relations=[])
-    for name in ("indeed", "notably", "frankly"):
-        read.register_mr(name, lambda text: f"So, {text}")
-    assert read.fit().weights.by_annotator == generated.weights.by_annotator
 
 
 def test_generating_again_keeps_what_another_file_said() -> None:

@@ -69,10 +69,9 @@ class Calibrator:
         return (1 - self.shrunk) * found + self.shrunk / len(labels)
 
     def strengths(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
-        """Return a number per label, `[…, label]`, that depends on its own score alone; the strongest is most probable.
+        """Return the logarithm of every label's probability, `[…, label]`, before it is shrunk, up to a constant.
 
-        `read` is what a model of the texts says about the same labels.
-        It is the logarithm of the probability before it is shrunk, up to what all labels share.
+        So it depends on the label's own score alone. `read` is what a model of the texts says about the same labels.
         """
         if self.method == "none":
             return scores
@@ -124,10 +123,10 @@ def fit_calibrator(  # what is known about the rows, one argument each
 ) -> Calibrator:
     """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
 
-    The method is `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
-    only) or `none` (the scores themselves). Of very many labels most have no gold row, so what is learned is the slope,
-    and how much more probable labels are that some answer names. `gold_rows` is how many there are, if these are only a
-    part of them. `read` is what a model of the texts that was learned without these rows says about them.
+    The method is `softmax` (one slope and an offset per label), `temperature` (the slope only) or `none` (the scores
+    themselves). Of very many labels most have no gold row, so what is learned is the slope, and how much more probable
+    labels are that some answer names. `gold_rows` is how many there are, if these are only a part of them; `read`, what
+    a model of the texts that was learned without these rows says about them.
     """
     if method == "number":
         shrunk = shrinkage(gold_rows or len(gold))
@@ -170,8 +169,8 @@ def tempered(  # what is known about the rows, one argument each
 ) -> Calibrator:
     """Return the calibrator for scores from a part of the votes: with its probabilities to a power.
 
-    It chooses the same label for the same scores. The power is the one that fits the scores of gold rows from a part of
-    their votes best, relative to the one that fits those from all votes best, which the calibrator was learned from.
+    It chooses the same label for the same scores. The power fits the scores of gold rows from a part of their votes
+    best, relative to the one that fits those from all votes best, which the calibrator was learned from.
     """
     if calibrator.method == "none":
         return calibrator

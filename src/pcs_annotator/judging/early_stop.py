@@ -137,10 +137,9 @@ def _needed(won: Mask, gains: Floats, voted: bool) -> int:
 class _LinearProspect:
     """Eq. 1 and 2 with open votes.
 
-    Worst for a label, and best for a rival, is that the rival gets every open vote. Without one, the label has as much
-    of a smaller total, which is more, and the rival has (b − 1) / (t − 1) ≤ b / t. So each vote has a fixed value,
-    whether given or open: its share of its cell, times the cell's share of its annotator's weight, times the
-    annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes.
+    Worst for a label is that a rival gets every open vote: without one, the label has as much of a smaller total, which
+    is more, and the rival has (b − 1) / (t − 1) ≤ b / t. So each vote has a fixed value, whether given or open: its
+    share of its cell, times the cell's share of its annotator's weight, times the annotator's share of all weights.
     """
 
     def __init__(self, weights: Weights, rivals: _Rivals, places: Integers) -> None:

@@ -151,7 +151,7 @@ def _sets(trial: HeldOut | None, how: Learning) -> PredictionSets | None:
 def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel | None]:
     """Return the votes with what the texts with gold say, nan for the others, and the model that was learned from them.
 
-    No text is read by a model that saw its label. Without texts, or with too few, the votes are as they were.
+    No text is read by a model that saw its label.
     """
     rows = np.flatnonzero(gold != UNLABELLED)
     texts = [votes.texts[row] for row in rows.tolist()] if votes.texts else []
@@ -204,10 +204,7 @@ def _certificate(  # what is known about the rows, one argument each
     how: Learning,
     table_of: partial[Judged | None],
 ) -> Certificate:
-    """Return what is promised.
-
-    `drawn` are the votes on all texts, their probabilities, and how many rows with each were drawn at random.
-    """
+    """Return what is promised; `drawn` are votes on all texts, their probabilities, and how many rows were drawn."""
     promise, (rows, truth), (votes, probabilities, times) = how.promise, labelled, drawn
     assert promise is not None
     why = _no_confidence(rows, truth, times, how)
@@ -234,8 +231,8 @@ def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers
     """Return the rows that were drawn at random as judged by fits that did not see them, and where their texts are.
 
     A wrong label counts for every row with its text that was drawn, because promises are about rows; a right one once:
-    copies that came with their text say nothing new. So the test is stricter than one of all rows, and one of all
-    texts. Rows without gold are those about which people could not agree; no label of them counts as right.
+    copies say nothing new. So the test is stricter than one of all rows, and one of all texts. Rows without gold are
+    those about which people could not agree; no label of them counts as right.
     """
     of_gold = np.array(positions_of(trial.ids, votes.ids, "item"), dtype=np.intp)
     without = np.setdiff1d(np.flatnonzero(times), of_gold)

@@ -58,8 +58,7 @@ def learn_frugal(
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
-    With prices per call, cheap annotators are asked first, and expensive ones only about texts whose label they can
-    still change. `once` says which rows count, and how many were drawn at random; by default all.
+    With prices per call, cheap annotators are asked first. `once` says which rows count; by default all.
     """
     rows = slice(None) if once is None else once.distinct
     weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
@@ -121,10 +120,9 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
 
 
 def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
-    """Return every cell in the order to ask it: cheap annotators first, and among equal prices by weight.
+    """Return every cell in the order to ask it: cheap annotators first, among equal prices by weight, draw by draw.
 
-    Cells of equal weight are asked one draw at a time. Those without weight come last; they matter only to an item
-    without any other vote. Annotators without a price are free.
+    Cells without weight come last; they matter only to an item without any other vote.
     """
     prices = prices or {}
     check_known(prices, weights.annotators, "model")

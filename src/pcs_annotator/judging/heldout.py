@@ -137,7 +137,10 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
-    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
+    names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
+    grades = b"" if votes.grades is None else votes.grades.tobytes()
+    digest = blake2b(votes.codes.tobytes() + grades + gold.tobytes() + names, digest_size=16).digest()
+    key = (repr(chosen), splits.folds, splits.seed + turn, digest)
     if key not in _REMEMBERED:
         _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
         if len(_REMEMBERED) > MAX_REMEMBERED:
@@ -146,12 +149,6 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
 
 
 _REMEMBERED: dict[Hashable, tuple[Fold, ...]] = {}
-
-
-def _digest(votes: Votes, gold: Codes) -> bytes:
-    names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
-    grades = b"" if votes.grades is None else votes.grades.tobytes()
-    return blake2b(votes.codes.tobytes() + grades + gold.tobytes() + names, digest_size=16).digest()
 
 
 def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[Fold, ...]:

@@ -216,8 +216,11 @@ class Model:
         if judged.accepted is None:
             return [None] * len(votes)
         good: Decision = "agree" if self.by_agreement else "accept"
-        chosen = _agreeing(votes, judged.best) if self.by_agreement else judged.accepted
-        return [good if one else "review" for one in chosen.tolist()]
+        chosen = judged.accepted
+        if self.by_agreement:  # two or more answers were given, and all are the label
+            same = (votes.codes == judged.best[:, np.newaxis, np.newaxis, np.newaxis]) | (votes.codes < 0)
+            chosen = same.all(axis=(1, 2, 3)) & ((votes.codes >= 0).sum(axis=(1, 2, 3)) >= LEAST_ANSWERS)
+        return [good if agreed else "review" for agreed in chosen.tolist()]
 
     def facing(self, found: Drift | None, on_drift: str) -> Model:
         """Return the model for texts that may differ from the gold rows: if so, none is accepted but by `accept`."""
@@ -277,10 +280,3 @@ class Predictions(NamedTuple):
     def deciding(self) -> Floats:
         """What decides the label, `[item, label]`: the probabilities, or the scores where there are none."""
         return self.scores if self.probabilities is None else self.probabilities
-
-
-def _agreeing(votes: Votes, best: Codes) -> Mask:
-    """Return where two or more answers were given and all are the label; a single answer agrees with nothing."""
-    given = votes.codes >= 0
-    same = (votes.codes == best[:, np.newaxis, np.newaxis, np.newaxis]) | ~given
-    return np.asarray(same.all(axis=(1, 2, 3)) & (given.sum(axis=(1, 2, 3)) >= LEAST_ANSWERS))

@@ -9,11 +9,9 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.numbers import values_of
 
 QUANTILES = 199  # how many errors of gold rows stand for all of them
-# How much errors of rows without any spread weigh against the spread of others, in mean errors; 1e9: the spread says
-# nothing about the error.
+# How much errors of rows without spread weigh against the spread of others, in mean errors; 1e9: spread says nothing.
 LEAST_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0, 1e9)
-# Far above the rounding of sums.
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # far above the rounding of sums
 
 
 class NumberModel(NamedTuple):

@@ -21,12 +21,7 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return the most informative fact about each item's votes, given what decides its label, as a short sentence.
-
-    The first of these that applies: no answer, or few answers; labels are tied; no answer gives the label; most models
-    changed their answer under some relation; models contradict the label on the original text; some answers do; all
-    agree, and how probable graded ones find the label. Questions that were not asked do not count.
-    """
+    """Return the most informative fact about each item's votes: the first of `_causes` that applies."""
     sentences: list[str] = []
     for rows in row_parts(votes):
         sentences += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))

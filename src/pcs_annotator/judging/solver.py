@@ -120,8 +120,8 @@ def _minimum(point: Floats, gradient: Floats, hessian: Floats, bounded: int) -> 
 def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
     """Return the x ≥ 0 that minimises xᵀ·quadratic·x − 2·linear·x.
 
-    Solves without the bounds, drops negative coordinates and solves again. This is nearly always optimal and far
-    cheaper than a general solver, which is used where it is not.
+    To solve without the bounds, drop negative coordinates and solve again is nearly always optimal and far cheaper than
+    a general solver, which is used where it is not.
     """
     size = float(quadratic.trace())
     ridged = quadratic.copy()

@@ -58,11 +58,11 @@ def table() -> str:
 
 
 def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, pcs: Pcs) -> None:
-    found = pcs.json("fit", table, *PROMISE, *QUICK, "--out", "out.csv")
+    found = pcs.json("fit", table, *PROMISE, *QUICK)
     certificate = found["certificate"]
     assert (certificate["alpha"], certificate["delta"], certificate["n_gold"]) == (0.1, 0.1, 100)
     assert 0 < certificate["threshold"] < 1
-    rows = read_csv(Path("out.csv"))
+    rows = read_csv(Path("runs/votes/labels.csv"))
     accepted = [row for row in rows if row["pcs_decision"] == "accept"]
     assert len(rows) == 150
     assert certificate["accepted_share"] == pytest.approx(len(accepted) / 150)
@@ -80,11 +80,11 @@ def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, pcs: Pcs)
 
 
 def test_other_promises_and_label_sets_are_given_on_request(table: str, pcs: Pcs) -> None:
-    each = pcs.json("fit", table, *PROMISE, *QUICK, "--per-label", "--sets", "--out", "out.csv")["certificate"]
+    each = pcs.json("fit", table, *PROMISE, *QUICK, "--per-label", "--sets")["certificate"]
     assert each["per_label"]
     assert each["threshold"] is None
-    assert all(row["pcs_label"] in row["pcs_set"] for row in read_csv(Path("out.csv")) if row["pcs_set"])
-    assert any(row["pcs_set"] for row in read_csv(Path("out.csv")))
+    assert all(row["pcs_label"] in row["pcs_set"] for row in read_csv(Path("runs/votes/labels.csv")) if row["pcs_set"])
+    assert any(row["pcs_set"] for row in read_csv(Path("runs/votes/labels.csv")))
     other = pcs.json("fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries")["certificate"]
     assert other["promise"] == "false-discoveries"
 
@@ -140,11 +140,11 @@ def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, pcs: Pcs)
 
 def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, pcs: Pcs) -> None:
     write_csv(Path("bare.csv"), [{**row, "gold": ""} for row in read_csv(Path(table))])
-    found = pcs.json("fit", "bare.csv", "--out", "out.csv")
+    found = pcs.json("fit", "bare.csv")
     assert (found["decided_by"], found["calibrated"], found["certificate"]) == ("agreement", False, None)
     assert set(found["decisions"]) == {"agree", "review"}
     assert found["look_at"][0]["kind"] == "no gold labels"
-    rows = read_csv(Path("out.csv"))
+    rows = read_csv(Path("runs/bare/labels.csv"))
     assert Counter(row["pcs_decision"] for row in rows) == found["decisions"]
     assert all(row["pcs_reason"].startswith("uncalibrated") and not row["pcs_confidence"] for row in rows)
     text = pcs("fit", "bare.csv", "--details")

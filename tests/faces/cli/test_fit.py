@@ -15,17 +15,13 @@ from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
 from tests.command_line import Pcs
+from tests.simulated import read_csv
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "votes.csv"
 LABELS = "runs/votes/labels.csv"
 QUICK = ["--optimiser", "lr", "--folds", "2", "--resamples", "20"]
 AUTO = ["--optimiser", "auto", "--folds", "2", "--resamples", "20"]
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
@@ -46,8 +42,8 @@ def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
     )
     for word in (*words, f"labels {LABELS} (column pcs_label)"):
         assert word in " ".join(result.stdout.split())
-    written = rows_of(tmp_path / LABELS)
-    given = rows_of(EXAMPLE)
+    written = read_csv(tmp_path / LABELS)
+    given = read_csv(EXAMPLE)
     assert [row["id"] for row in written] == [row["id"] for row in given]
     assert list(written[0])[: len(given[0])] == list(given[0])
     assert all(0 < float(row["pcs_confidence"]) < 1 for row in written)
@@ -98,12 +94,12 @@ def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, 
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
     (tmp_path / "votes.csv").write_text(text)
     assert "1 row has no label" in pcs.out("fit", "votes.csv", *QUICK, code=1)
-    last = rows_of(tmp_path / LABELS)[-1]
+    last = read_csv(tmp_path / LABELS)[-1]
     assert (last["pcs_label"], last["pcs_decision"]) == ("", "review")
     assert last["pcs_reason"]
 
 
-def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_little_gold_the_text_says_how_much_is_needed(pcs: Pcs) -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=20)
     columns = votes.to_table().to_pydict()
     Path("votes.json").write_text("")
@@ -112,12 +108,7 @@ def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.Captur
         writer = csv.writer(file)
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
-    assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
-    assert re.search(r"quality unknown: 5-fold .* 10 gold rows", _flat(capsys))
-
-
-def _flat(capsys: pytest.CaptureFixture[str]) -> str:
-    return " ".join(capsys.readouterr().out.split())
+    assert re.search(r"quality unknown: 5-fold .* 10 gold rows", pcs("fit", "votes.csv", *QUICK, "--folds", "5"))
 
 
 @pytest.mark.parametrize(
@@ -162,13 +153,12 @@ def test_two_rows_are_answered_without_nan(pcs: Pcs) -> None:
     assert "nan" not in Path(LABELS).read_text()
 
 
-def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_columns_of_the_table_are_kept_and_mentioned(pcs: Pcs) -> None:
     Path("votes.csv").write_text("id,gold,a|x,text,note\n1,yes,yes,hello,1\n2,no,no,there,2\n")
-    assert main(["fit", "votes.csv", *QUICK]) == 0
-    shown = _flat(capsys)
+    shown = pcs("fit", "votes.csv", *QUICK)
     assert "not read as votes: 'note'" in shown
     assert "'text'" not in shown
-    assert [row["text"] for row in rows_of(Path(LABELS))] == ["hello", "there"]
+    assert [row["text"] for row in read_csv(Path(LABELS))] == ["hello", "there"]
 
 
 VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
@@ -178,7 +168,7 @@ def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: P
     answers = "a,x,original,fake,\na,y,original,fake,\nb,x,original,real,\nb,y,original,real,\n"
     (tmp_path / "votes.csv").write_text(f"id,annotator,relation,label,gold\n{answers}", encoding="utf-8")
     assert main(["fit", "votes.csv", "-q"]) == 0
-    assert [(row["id"], row["pcs_label"]) for row in rows_of(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
+    assert [(row["id"], row["pcs_label"]) for row in read_csv(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
 
 
 def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
@@ -189,31 +179,26 @@ def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
     assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
 
 
-def test_the_run_of_another_table_is_kept_under_a_dated_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_run_of_another_table_is_kept_under_a_dated_name(tmp_path: Path, pcs: Pcs) -> None:
     fit = ["fit", "votes.csv", *QUICK, "-q"]
     Path("votes.csv").write_text(VOTES)
     assert [main(fit), main(fit)] == [0, 0]  # the same table again is fitted again
     Path("votes.csv").write_text(VOTES.replace("hello", "another"))
-    assert main(fit) == 2
-    assert re.search(r"1 of 2 rows have another text in votes\.csv.*--replace", capsys.readouterr().err)
+    assert re.search(r"1 of 2 rows have another text in votes\.csv.*--replace", pcs.refused(*fit))
     Path("votes.csv").write_text(VOTES.replace("no,no", "maybe,no"))
-    assert main(fit) == 2
-    assert "results with other labels (no, yes)" in capsys.readouterr().err
+    assert "results with other labels (no, yes)" in pcs.refused(*fit)
     assert main([*fit, "--replace"]) == 0
     assert len([*tmp_path.glob("runs/votes/earlier-20*/labels.csv")]) == 1
 
 
-def test_a_folder_of_a_run_that_asked_models_is_not_filled_with_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_a_run_that_asked_models_is_not_filled_with_a_table(pcs: Pcs) -> None:
     Path("data.csv").write_text("id,text,gold\n1,hello,yes\n2,there,no\n")
     assert main(["run", "data.csv", "--model", "scripted:hash", "--relations", "original", "-o", "run", "-q"]) == 0
     Path("votes.csv").write_text(VOTES)
-    assert main(["fit", "votes.csv", "-o", "run"]) == 2
-    assert "run has results of a run that asked models" in capsys.readouterr().err
+    assert "run has results of a run that asked models" in pcs.refused("fit", "votes.csv", "-o", "run")
 
 
-def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(EXAMPLE), "-q", *QUICK]) == 0
     for command in (
         ["report", "runs/votes"],
@@ -226,8 +211,9 @@ def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(capsys: pytest.Cap
     ):
         assert main(command) == 0, command
         assert "Traceback" not in capsys.readouterr().err
-    assert main(["label", str(EXAMPLE), "--run", "runs/votes", "--text-column", "id"]) == 2
-    assert "made of a table of votes, so no model can be asked" in capsys.readouterr().err
+    assert "made of a table of votes, so no model can be asked" in pcs.refused(
+        "label", EXAMPLE, "--run", "runs/votes", "--text-column", "id"
+    )
 
 
 @pytest.mark.parametrize(

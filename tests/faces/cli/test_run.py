@@ -18,6 +18,7 @@ import pytest
 from pcs_annotator import RunResult, run
 from pcs_annotator.faces.cli.main import main
 from tests.command_line import Pcs
+from tests.simulated import read_csv
 from tests.stub import Behaviour, stub_process
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -41,16 +42,11 @@ def data() -> str:
     return "data.csv"
 
 
-def read(path: str | Path) -> list[dict[str, str]]:
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     data: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", data, *SCRIPTED, "--optimiser", "lr"]) == 0
-    rows = read("runs/data/labels.csv")
+    rows = read_csv(Path("runs/data/labels.csv"))
     assert [(row["id"], row["text"], row["gold"]) for row in rows] == ROWS
     assert all(row["pcs_label"] in ("good", "bad") for row in rows)
     assert all(float(row["score_good"]) + float(row["score_bad"]) == pytest.approx(1.0) for row in rows)
@@ -89,7 +85,7 @@ def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(da
     named = Path(data).read_text(encoding="utf-8").replace("id,text,gold", "id,text,label")
     Path(data).write_text(named, encoding="utf-8")
     assert "labels.csv (column pcs_label)" in pcs.out("run", data, *SCRIPTED)
-    rows = read("runs/data/labels.csv")
+    rows = read_csv(Path("runs/data/labels.csv"))
     assert [row["label"] for row in rows] == [gold for _, _, gold in ROWS]
     assert {row["pcs_label"] for row in rows} <= {"good", "bad"}
     assert all(row["pcs_label"] for row in rows)
@@ -125,8 +121,8 @@ def test_labels_of_a_run_are_no_gold_of_the_next(data: str, pcs: Pcs) -> None:
     again = pcs.json("run", "first/labels.csv", *SCRIPTED, "-o", "second")
     assert again["gold_rows"] == 0
     assert any("'pcs_label' is now 'input_pcs_label'" in str(note) for note in again["warnings"])
-    assert [row["input_pcs_label"] for row in read("second/labels.csv")] == [
-        row["pcs_label"] for row in read("first/labels.csv")
+    assert [row["input_pcs_label"] for row in read_csv(Path("second/labels.csv"))] == [
+        row["pcs_label"] for row in read_csv(Path("first/labels.csv"))
     ]
 
 
@@ -151,7 +147,7 @@ def test_the_encoding_in_pcs_toml_is_used_unless_the_command_line_names_another(
     Path("pcs.toml").write_text('[data]\nencoding = "cp437"\n', encoding="utf-8")
     for options, first in (([], "Grⁿn"), (["--encoding", "windows-1252", "--replace"], "Grün")):
         assert main(["run", "data.csv", *SCRIPTED, *options, "-q"]) in (0, 1)
-        assert read("runs/data/labels.csv")[0]["text"].startswith(first)
+        assert read_csv(Path("runs/data/labels.csv"))[0]["text"].startswith(first)
 
 
 def test_a_table_may_be_in_many_parts(data: str, pcs: Pcs) -> None:
@@ -190,7 +186,9 @@ def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
         assert labelled["rows"] == 2
         assert labelled["known_already"]
         assert main(["label", "new.csv", "--run", "runs/data", "-o", "out.csv"]) == 0
-    assert [row["text"] for row in read("new-labels.csv")] == [row["text"] for row in read("out.csv")]
+    assert [row["text"] for row in read_csv(Path("new-labels.csv"))] == [
+        row["text"] for row in read_csv(Path("out.csv"))
+    ]
     assert main(["fit", "runs/data", "-q"]) == 0
     assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert "<html" in Path("page.html").read_text(encoding="utf-8")
@@ -384,7 +382,7 @@ def test_labels_can_be_written_so_that_a_spreadsheet_runs_no_cell(data: str) -> 
     with open(data, "a", encoding="utf-8") as file:
         file.write("-e,=1+1,good\n")
     assert main(["run", data, *SCRIPTED, "-q"]) == 0
-    assert read("runs/data/labels.csv")[-1]["text"] == "=1+1"
+    assert read_csv(Path("runs/data/labels.csv"))[-1]["text"] == "=1+1"
     out = ["--spreadsheet-safe", "-q"]
     for command in (
         ["run", data, *SCRIPTED],
@@ -393,4 +391,4 @@ def test_labels_can_be_written_so_that_a_spreadsheet_runs_no_cell(data: str) -> 
     ):
         assert main([*command, *out]) == 0
         path = "new.csv" if command[0] == "label" else "runs/data/labels.csv"
-        assert (read(path)[-1]["id"], read(path)[-1]["text"]) == ("'-e", "'=1+1")
+        assert (read_csv(Path(path))[-1]["id"], read_csv(Path(path))[-1]["text"]) == ("'-e", "'=1+1")

@@ -36,7 +36,7 @@ async def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> No
     async with Service(folder, options) as service:
         app = App({"": service}, Limits())
         several, one = await app.labelled({"input": GIVEN}), await app.labelled({"input": GIVEN[0]})
-        async with create_connected_server_and_client_session(tools_of(app, service)) as client:
+        async with create_connected_server_and_client_session(tools_of(app)) as client:
             by_tool = (await client.call_tool("classify", {"input": GIVEN[:2]})).structuredContent
         await app.stop()
         about = app._about

@@ -83,7 +83,7 @@ def _judged_json(result: RunResult | Labelled, drift: Any, notes: Sequence[str])
         "known_already": result.tally.from_ledger,
         "warnings": list(notes),
         "label_column": LABEL,
-        "certificate": None if model.certificate is None else model.certificate.as_json(),
+        **_certificate_json(model),
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
         "decided_by": model.decided_by,
@@ -114,6 +114,10 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     details = {flag.detail for flag in what_to_look_at(result.facts)}
     yield from b.warnings(note for note in notes if note not in details)  # a fit has also warned about some of it
     yield look_at(result.facts) if details else None
+
+
+def _certificate_json(model: Any) -> dict[str, Any]:
+    return {"certificate": None if model.certificate is None else model.certificate.as_json()}
 
 
 def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
@@ -256,7 +260,8 @@ def _show_variables(  # what is shown, one argument each
     variables: str = "",
 ) -> int:
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
-    whole = {name: to_plain(result.model) | {"decisions": result.counts.decisions} for name, result in sets.items()}
+    whole = {name: to_plain(result.model) | _certificate_json(result.model) for name, result in sets.items()}
+    whole = {name: value | {"decisions": sets[name].counts.decisions} for name, value in whole.items()}
     calls, reused = (
         sum(getattr(result.tally, name) for result in results.values()) for name in ("calls", "from_ledger")
     )

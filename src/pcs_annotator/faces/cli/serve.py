@@ -38,7 +38,7 @@ def command(*, folder: Path, mcp: bool, verbose: bool, **choices: Any) -> int:
     what is in progress and stops.
     """
     need_web("pcs serve")
-    from pcs_annotator.faces.serve.service_app import serve_run
+    from pcs_annotator.faces.serve.service_app import opened_app, serve_run
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.runs.service import Service
 
@@ -54,7 +54,7 @@ def command(*, folder: Path, mcp: bool, verbose: bool, **choices: Any) -> int:
         need_web("pcs serve --mcp", "mcp")
         from pcs_annotator.faces.serve.mcp import serve_mcp
 
-        asyncio.run(serve_mcp(services, limits, book))
+        asyncio.run(serve_mcp(opened_app(services, limits, book)))
         return 0
     door = options.take(listen, choices)
     with door.socket:

@@ -55,7 +55,7 @@ class App:
         port: int = 0,
     ) -> None:
         self._services, self._variables = services, variables or {}
-        self._service = service = next(iter(services.values()))
+        self.service = service = next(iter(services.values()))
         self._seconds, self._max_text = limits.seconds, limits.max_text
         self._queue = TextQueue(limits.max_queue)
         self._metrics = Metrics()
@@ -95,7 +95,7 @@ class App:
 
     async def labelled(self, body: dict[str, Any], request_id: str = "mcp") -> dict[str, Any]:
         """Return the answer to a body that names texts."""
-        service = self._service
+        service = self.service
         texts, model = bodies.texts_and_model(body, self._queue.most, pairs=bool(service.task.pair))
         names = {self._model, *(name for each in self._services.values() for name in (each.name, each.version))}
         if model and model not in names:
@@ -155,7 +155,7 @@ class App:
             items = [self._variables_of(parts) for parts in texts]
             warning: object = warnings
         else:
-            items, labels = [_item(each) for parts in texts for each in parts.values()], list(self._service.task.labels)
+            items, labels = [_item(each) for parts in texts for each in parts.values()], list(self.service.task.labels)
             warning = next(iter(warnings.values()), "")
         indexed = [{"index": position, **each} for position, each in enumerate(items)]
         all_found = [each for some in results.values() for each in some]
@@ -191,7 +191,7 @@ class App:
         return item
 
     def _models(self) -> Response:
-        about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
+        about = {"id": self.service.name, "object": "model", "owned_by": "pcs", "version": self.service.version}
         return Json({"object": "list", "data": [about]})
 
     def _ready(self) -> Response:
@@ -216,7 +216,7 @@ class App:
         }
 
     def _metrics_page(self) -> Response:
-        service = self._service
+        service = self.service
         gauges: dict[str, tuple[str, float | Mapping[str, float]]] = {
             "pcs_queue_texts": ("Texts in progress and waiting.", self._queue.texts),
             "pcs_queue_room": ("Texts that there is room for.", self._queue.most),

@@ -247,24 +247,19 @@ def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
     named = tables[:, :-1]
     hits, said, true = _diagonal(named), named.sum(axis=2), tables.sum(axis=1)
     seen, rows = said + true > 0, true.sum(axis=1)
+    rank, named_rows = np.arange(named.shape[-1]), named.sum(axis=(1, 2))
+    off = (named * np.abs(rank[:, np.newaxis] - rank)).sum(axis=(1, 2))  # steps, over the rows that have a label
     parts = {"precision": _share(hits, said), "recall": _share(hits, true), "f1": _share(2 * hits, said + true)}
     f1 = np.where(seen, parts["f1"], np.nan)
     return {
         "accuracy": hits.sum(axis=1) / rows,
-        **({"mae": _steps_off(named)} if scale.ordered else {}),
+        **({"mae": np.where(named_rows > 0, _share(off, named_rows), np.nan)} if scale.ordered else {}),
         **{name: kappa_on(named, weighting) for name, weighting in scale.kappas.items()},
         **scale.alphas(named + named.transpose(0, 2, 1)),
         **{name: values.sum(axis=1) / seen.sum(axis=1) for name, values in parts.items()},
         **{f"{name}_weighted": (values * true).sum(axis=1) / rows for name, values in parts.items()},
         **{f"f1:{code}": f1[:, code] for code in range(f1.shape[1])},
     }
-
-
-def _steps_off(named: Floats) -> Floats:
-    """Return by how many steps labels are off, on average over the rows that have one."""
-    rank = np.arange(named.shape[-1])
-    off, rows = (named * np.abs(rank[:, np.newaxis] - rank)).sum(axis=(1, 2)), named.sum(axis=(1, 2))
-    return np.where(rows > 0, _share(off, rows), np.nan)
 
 
 def _diagonal(tables: Floats) -> Floats:

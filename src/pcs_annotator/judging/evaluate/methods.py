@@ -23,10 +23,8 @@ MAJORITY = "majority"
 SCALED_LOGPROB = "scaled logprob"
 SCALING = "scaling"
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
-OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)
-"""Methods that are neither an optimiser on all votes nor a baseline that learns nothing."""
-DUPLICATES = ("majority-vote", "zero-shot")
-"""Baselines that are the same as the usual methods `majority` and `zero-shot`."""
+OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)  # neither an optimiser on all votes nor a baseline
+DUPLICATES = ("majority-vote", "zero-shot")  # baselines that are the same as `majority` and `zero-shot`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +77,7 @@ class Entrant:
         return chosen is not None and chosen.needs_gold and not isinstance(chosen, BestAnnotator)
 
     def cross_fits(self, gold: Codes, splits: crossfit.Splits) -> list[crossfit.CrossFit]:
-        """Return scores from fits on other folds, one result per random split.
-
-        A method that learns nothing is only calibrated on the other folds.
-        """
+        """Return scores from fits on other folds, one per split; what learns nothing is only calibrated there."""
         if self.optimiser is not None:
             return crossfit.cross_fits(self.optimiser, self.votes, gold, splits)
         scores, labels = self.scores, self.votes.labels

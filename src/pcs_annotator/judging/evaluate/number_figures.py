@@ -38,8 +38,7 @@ def compare_numbers(
 ) -> dict[str, Mapping[str, Estimate]]:
     """Return the figures of numbers from fits that did not see a row, of the median answer and of each model's own.
 
-    The others are sorted by their error; a method without figures is left out. Intervals are learned from other folds:
-    those of plain answers are as wide as 90 % of rows need.
+    Intervals are learned from other folds: those of plain answers are as wide as 90 % of rows need.
     """
     shape, labels, values = trial.shape, trial.labels, values_of(tuple(trial.labels))
     truth, tails, folds = values[trial.gold], shape.tails(trial.probabilities, labels), splits.fold_of(trial.gold, 0)

@@ -5,19 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.metrics.special import expit
 
 CHUNK = 1 << 20  # counts held at a time, so that memory stays small however many rows there are
 TRIES = 20
 TAIL = 0.025
+# How much wider the intervals of cross-validated figures are than resampled rows alone would make them: resamples keep
+# the fits, but other gold rows would also have learned other weights. See `docs/design/intervals.md`.
 WIDENING = 1.2
-"""How much wider the intervals of cross-validated figures are than resampled rows alone would make them.
-
-Resamples keep the fits, but other gold rows would also have learned other weights: over many draws of gold rows,
-figures and differences vary more than resampled rows say. See `docs/design/intervals.md`.
-"""
 
 
 def resample_counts(gold: Codes, resamples: int, seed: int) -> Iterator[Floats]:
@@ -31,27 +28,22 @@ def resample_counts(gold: Codes, resamples: int, seed: int) -> Iterator[Floats]:
         drawn = drawn[(gold[drawn] != gold[drawn[:, :1]]).any(axis=1)]
         left -= len(drawn)
         if len(drawn):
-            yield _counted(drawn, rows)
+            places = drawn + rows * np.arange(len(drawn))[:, np.newaxis]
+            counts = np.bincount(places.ravel(), minlength=rows * len(drawn)).reshape(len(drawn), rows)
+            yield np.ascontiguousarray(counts.T, dtype=np.float64)
         if not left:
             return
     raise UndefinedMetric(f"{rows} rows are too few for a bootstrap interval: label more rows")
 
 
-def _counted(drawn: Integers, rows: int) -> Floats:
-    places = drawn + rows * np.arange(len(drawn))[:, np.newaxis]
-    counts = np.bincount(places.ravel(), minlength=rows * len(drawn)).reshape(len(drawn), rows)
-    return np.ascontiguousarray(counts.T, dtype=np.float64)
-
-
 def interval_around(
     value: float, resampled: Floats, least: float, widening: float = 1.0, lowest: float = 0.0
 ) -> Interval:
-    """Return the 95 % interval of a figure from its values on resampled rows.
+    """Return the 95 % interval of a figure, at least `lowest`, from its values on resampled rows.
 
     Their quantiles are shifted so that their mean is the figure itself, because resampling repeats rows and that alone
     raises figures such as the ECE. No interval has a higher lower end than a perfect figure has on these rows (`least`,
-    see `least_share` and `least_auroc`), nor a lower upper end than a figure of 0. `widening` is a factor on both
-    sides; `lowest`, the lowest value that the figure can have.
+    see `least_share` and `least_auroc`), nor a lower upper end than a figure of 0.
     """
     low, high = value + widening * (np.quantile(resampled, [TAIL, 1 - TAIL]) - resampled.mean())
     most = max(1.0, float(resampled.max()))

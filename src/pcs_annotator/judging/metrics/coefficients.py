@@ -275,11 +275,6 @@ class Flips(NamedTuple):
     pairs: int  # pairs of answers: the same annotator, item and draw gave a label to both texts
     changed: int  # number of pairs that differ
 
-    @property
-    def rate(self) -> float | None:
-        """Share of answers that changed; None when there are no pairs."""
-        return self.changed / self.pairs if self.pairs else None
-
 
 class FlipMatrix(NamedTuple):
     """One annotator's answers under one relation."""

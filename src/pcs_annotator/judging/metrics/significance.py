@@ -11,12 +11,9 @@ from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.special import bdtr, ndtri, stdtr, stdtrit
 
 Stars = Literal["***", "**", "*", "n.s."]
+# Least standard error of a resampled difference, in rows: a fit on few rows can happen to differ hardly at all from the
+# method it is compared with, and then its resamples show hardly any spread. See `docs/design/intervals.md`.
 LEAST_ERROR = 0.75
-"""Least standard error of a resampled difference, in rows.
-
-A fit on few rows can happen to differ hardly at all from the method it is compared with. Resamples of these rows then
-show hardly any spread, but other rows would have shown more of a difference. See `docs/design/intervals.md`.
-"""
 
 
 class BootstrapTest(NamedTuple):
@@ -76,10 +73,9 @@ def false_discovery_rate(p_values: Sequence[float]) -> list[float]:
 def bootstrap_test(difference: float, spread: float, n: int, widening: float = 1.0) -> BootstrapTest:
     """Return the paired test of a difference between two methods, both resampled on the same n rows.
 
-    The standard error is the `spread` of the resampled differences, times `widening`; interval and p-value come from it
-    and Student's t with n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. It is
-    never smaller than three quarters of a row; where the difference never varies, the interval is as wide as that of a
-    share without a single case among n rows.
+    The standard error is the `spread` of the resampled differences, times `widening`, with Student's t and n − 1
+    degrees of freedom. It is never smaller than three quarters of a row; where the difference never varies, the
+    interval is as wide as that of a share without a single case among n rows.
     """
     quantile = float(stdtrit(n - 1, 1 - TAIL))
     error = max(widening * spread, LEAST_ERROR / n) if spread else (1 - least_share(n)) / quantile

@@ -33,10 +33,7 @@ class Auto:
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights of the best candidate, fitted on all gold rows, with every candidate's loss.
-
-        Losses on fewer than 10 rows are little more than chance, so they choose but are not shown.
-        """
+        """Return the weights of the best candidate with every loss; few rows' are chance, so they are not shown."""
         names = self._names(votes)
         fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in names]
         losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]

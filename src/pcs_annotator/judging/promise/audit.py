@@ -57,8 +57,7 @@ def confidence_sequence(wrong: int, rows: int, level: float) -> Interval:
     r"""Return the interval of an error rate that holds at every look at a growing sample together.
 
     The likelihood of the rows under a mixture of error rates, Beta(½, ½), over that under the true rate is a
-    martingale: it ever reaches $1/\delta$ with a probability of at most $\delta$ (Ville). Rates with a lower ratio stay
-    in the interval.
+    martingale: it ever reaches $1/\delta$ with a probability of at most $\delta$ (Ville).
     """
     least = betaln(wrong + 0.5, rows - wrong + 0.5) - betaln(0.5, 0.5) + np.log1p(-level)
 

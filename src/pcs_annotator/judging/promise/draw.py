@@ -18,8 +18,8 @@ import numpy as np
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 
 AT_RANDOM = 0.1  # ε of the queue that learns: the share of its draws that advance the fixed random order
+# By how many places, as a share of all rows, the probability of a row falls to 1/e; see docs/design/review.md.
 SPREAD = 0.005
-"""By how many places, as a share of all rows, the probability of a row falls to 1/e; see docs/design/review.md."""
 
 
 class Drawn(NamedTuple):

@@ -52,9 +52,8 @@ class PredictionSets:
 def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0.1) -> PredictionSets:
     """Return sets that contain the right label of a new text with probability at least 1 − `miss_rate`.
 
-    The promise holds for any number of gold rows and any probabilities, provided that the gold rows are a random sample
-    of the texts and that one model, which saw none of them, gave the probabilities of both. Out-of-fold probabilities
-    come from one model per fold, so with them it holds only approximately. It holds on average, not for every label.
+    That holds on average if the gold rows are a random sample of the texts and one model, which saw none of them, gave
+    the probabilities of both; for those of several folds, which have a model each, only approximately.
     """
     if not 0 < miss_rate < 1:
         raise ConfigError(f"the miss rate must be between 0 and 1, not {miss_rate}: 0.1 is common")
