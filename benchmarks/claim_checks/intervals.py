@@ -22,8 +22,8 @@ from pcs_annotator.judging.evaluate.scored import MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.fit_weights import fit_optimiser
 from pcs_annotator.judging.heldout import Splits
-from pcs_annotator.judging.metrics.figures import auroc
-from tests.judging.metrics.alone import accuracy, auroc_confidence
+from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
+from tests.judging.metrics.alone import accuracy
 
 WANTED = 0.92
 SETS: Mapping[str, Callable[[], Dataset]] = {

@@ -126,9 +126,9 @@ def _script_of(words: list[str]) -> str:
 
 def _common_language(words: list[str]) -> tuple[str, float]:
     """Return the best of the common languages, and the probability that it is English among them."""
-    ranked = {language: _ranked(words)[language] for language in LANGUAGES}
-    english = ranked["en"] / sum(ranked.values())
-    return ("en" if english >= _LEAST_ENGLISH else max(ranked, key=ranked.__getitem__)), english
+    ranked = _ranked(words)
+    english = ranked["en"] / sum(ranked[language] for language in LANGUAGES)
+    return ("en" if english >= _LEAST_ENGLISH else max(LANGUAGES, key=ranked.__getitem__)), english
 
 
 def _probabilities(words: list[str]) -> dict[str, float]:

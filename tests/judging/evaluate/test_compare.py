@@ -15,14 +15,14 @@ from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigur
 from pcs_annotator.judging.fit_weights import fit_coded, optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
 from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
-from tests.judging.metrics.alone import accuracy, auroc_confidence, ece
+from tests.judging.metrics.alone import accuracy, ece
 from tests.judging.strategies import coded
 
 

@@ -16,9 +16,5 @@ def accuracy(scores: Floats, gold: Codes) -> float:
     return float(chosen(scores, gold).accuracy[0])
 
 
-def auroc_confidence(scores: Floats, gold: Codes) -> float:
-    return float(chosen(scores, gold).auroc[0])
-
-
 def ece(scores: Floats, gold: Codes) -> float:
     return float(chosen(scores, gold).ece[0])

@@ -14,8 +14,8 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.metrics import figures as metrics
-from pcs_annotator.judging.metrics.figures import auroc, log_loss, reliability
-from tests.judging.metrics.alone import accuracy, auroc_confidence, ece
+from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence, log_loss, reliability
+from tests.judging.metrics.alone import accuracy, ece
 
 COVERAGES, TARGETS = (0.3, 0.5, 0.8, 1.0), (0.6, 0.8, 0.9, 1.0)
 
@@ -215,7 +215,8 @@ def test_confidence_auroc_equals_scikit_learn_on_right_and_wrong_labels(rows: tu
     hits = hits_of(scores, gold)
     right, wrong = hits.sum(), (1 - hits).sum()
     if right < 1e-9 or wrong < 1e-9:
-        assert np.isnan(auroc_confidence(scores, gold))
+        with pytest.raises(UndefinedMetric, match="right and wrong labels"):
+            auroc_confidence(scores, gold)
         return
     confidence, truth = np.tile(scores.max(axis=1), 2), np.repeat([1, 0], len(gold))
     expected = roc_auc_score(truth, confidence, sample_weight=np.append(hits, 1 - hits))

@@ -16,7 +16,7 @@ from pcs_annotator.judging.evaluate.methods import Method
 from pcs_annotator.judging.evaluate.scored import NO_CONFIDENCE_AUROC, EvaluationOptions, adjusted, cell_of, hard_scores
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
-from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.studies.paper.research_questions import EXPERIMENTS, NOT_RECORDED
 from pcs_annotator.studies.paper.study import Replication, Settings, compared
@@ -24,7 +24,6 @@ from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
-from tests.judging.metrics.alone import auroc_confidence
 from tests.judging.strategies import coded
 
 pytestmark = pytest.mark.system

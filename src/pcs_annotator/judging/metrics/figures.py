@@ -76,6 +76,16 @@ def auroc(scores: Floats, gold: Codes) -> float:
     return float(auroc_on(scores, gold, np.ones(len(gold))))
 
 
+def auroc_confidence(scores: Floats, gold: Codes) -> float:
+    """Return the confidence AUROC: how often a right label is more confident than a wrong one, ties counting half."""
+    found = float(auroc_confidence_on(scores, gold, np.ones((len(gold), 1)))[0])
+    if np.isnan(found):
+        raise UndefinedMetric(
+            f"confidence AUROC needs right and wrong labels, but all {len(gold)} are alike: label more rows"
+        )
+    return found
+
+
 def log_loss(scores: Floats, gold: Codes) -> float:
     """Return the mean of −log of the gold label's probability."""
     return float(-np.mean(np.log(np.maximum(scores[np.arange(len(gold)), gold], MIN_PROBABILITY))))
