@@ -67,7 +67,7 @@ def one_run(world: World, optimiser: str, seed: int) -> dict[str, float]:
     for name, promise in {"by": Promise(max_error=LIMIT, by="language"), "all": Promise(max_error=LIMIT)}.items():
         with one_thread():
             model = fit_model(votes, gold, Learning(optimiser=optimiser, promise=promise)).model
-        judged = model.judged(replace(others, read=None))
+        judged = model.judged(replace(others, text_log_probs=None))
         assert judged.accepted is not None
         for group in GROUPS:
             accepted, wrong = judged.accepted[groups == group], (judged.best != true)[groups == group]

@@ -46,12 +46,12 @@ def test_plausible_labels_of_a_scale_are_an_interval_around_the_median() -> None
 
 def test_the_mean_place_of_votes_is_read_beside_the_texts() -> None:
     votes = votes_of([[[0], [2]], [[1], [1]]], SORTED)  # high and middle; low twice
-    read = SCALE.placed(votes).read
+    read = SCALE.placed(votes).text_log_probs
     assert read is not None
     assert read.argmax(axis=1).tolist() == [0, 1]
     assert read[0, 0] == pytest.approx(read[0, 2])  # between the two
     assert ONE.placed(votes) is votes
-    again = SCALE.placed(replace(votes, read=np.ones((2, 3)))).read
+    again = SCALE.placed(replace(votes, text_log_probs=np.ones((2, 3)))).text_log_probs
     assert again == pytest.approx(read + 1)
 
 
@@ -60,12 +60,12 @@ def test_texts_and_places_count_as_much_as_gold_says() -> None:
     gold = rng.integers(3, size=200).astype(np.int8)
     noise = rng.integers(3, size=(200, 2, 1))
     sure = np.log(np.where(np.eye(3)[gold] > 0, 0.9, 0.05))
-    texts_know = SCALE.mixing(replace(votes_of(noise, SORTED), read=sure), gold)
+    texts_know = SCALE.mixing(replace(votes_of(noise, SORTED), text_log_probs=sure), gold)
     assert texts_know.mix[0] == 1.0
     assert texts_know.mix[1] < 0.05
     answers = np.repeat(gold[:, np.newaxis, np.newaxis], 2, axis=1)
     guesses = np.log(rng.dirichlet(np.ones(3), 200))
-    answers_know = SCALE.mixing(replace(votes_of(answers, SORTED), read=guesses), gold)
+    answers_know = SCALE.mixing(replace(votes_of(answers, SORTED), text_log_probs=guesses), gold)
     assert answers_know.mix[1] == 1.0
     assert answers_know.mix[0] < 0.5
     assert from_plain(LabelShape, to_plain(answers_know)) == answers_know

@@ -179,11 +179,11 @@ def test_figures_say_what_the_texts_add() -> None:
     texts, gold = written(200)
     votes = voted(texts, gold)
     model = fit_model(votes, gold, Learning(optimiser="lr", text=True)).model
-    rows, truth = labelled_rows(replace(votes, read=model.read(votes)), gold)
+    rows, truth = labelled_rows(replace(votes, text_log_probs=model.read(votes)), gold)
     found = {one.method: one for one in cross_validate(rows, truth, ["lr", "majority"], resamples=20)}
     assert list(found) == ["lr", VOTES_ALONE, "majority"]
     assert found["lr"].figures["accuracy"].value > found[VOTES_ALONE].figures["accuracy"].value
-    plain = cross_validate(replace(rows, read=None), truth, ["lr", "majority"], resamples=20)
+    plain = cross_validate(replace(rows, text_log_probs=None), truth, ["lr", "majority"], resamples=20)
     assert [one.method for one in plain] == ["lr", "majority"]
     assert plain[0].figures == found[VOTES_ALONE].figures
 

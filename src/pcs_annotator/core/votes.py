@@ -109,7 +109,7 @@ class Votes:
     stated: Floats | None = None
     grades: Grades | None = None
     texts: Sequence[str] | None = None
-    read: Floats | None = None
+    text_log_probs: Floats | None = None
     groups: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -188,7 +188,7 @@ class Votes:
         for name in PER_ITEM:
             parts_of = [value for part in parts for value in getattr(part, name) or ()]
             probabilities[name] = parts_of if len(parts_of) == len(ids) else None
-        return replace(parts[0], codes=codes, ids=ids, read=None, **probabilities)
+        return replace(parts[0], codes=codes, ids=ids, text_log_probs=None, **probabilities)
 
     @property
     def original(self) -> str:
@@ -222,8 +222,10 @@ class Votes:
         return self._rows(positions, [self.ids[position] for position in positions])
 
     def _rows(self, positions: Integers, ids: Sequence[str]) -> Votes:
-        read = None if self.read is None else self.read[positions]
-        return self._each(lambda values: values[positions], ids=ids, read=read, **self.per_item(positions))
+        text_log_probs = None if self.text_log_probs is None else self.text_log_probs[positions]
+        return self._each(
+            lambda values: values[positions], ids=ids, text_log_probs=text_log_probs, **self.per_item(positions)
+        )
 
     def per_item(self, positions: Integers) -> dict[str, list[str] | None]:
         """Return the texts and groups of some items, as far as they are known."""

@@ -21,9 +21,9 @@ LEVELS = 5  # into so many parts of equal size rows are divided by confidence
 
 def levels(confidence: Floats) -> Integers:
     """Return for every row which part it is in by confidence; rows without one are a part of their own."""
-    known = ~np.isnan(confidence)
-    ends = np.quantile(confidence[known], np.arange(1, LEVELS) / LEVELS)
-    return np.where(known, np.searchsorted(ends, confidence), LEVELS)
+    rated = ~np.isnan(confidence)
+    ends = np.quantile(confidence[rated], np.arange(1, LEVELS) / LEVELS)
+    return np.where(rated, np.searchsorted(ends, confidence), LEVELS)
 
 
 def calibrated(kinds: Sequence[Integers], rows: Integers, truth: Codes, labels: int) -> tuple[Floats, Floats]:
@@ -41,12 +41,12 @@ def calibrated(kinds: Sequence[Integers], rows: Integers, truth: Codes, labels: 
 
 def _shares(kinds: Sequence[Integers], rows: Integers, truth: Codes, labels: int) -> Floats:
     """Return the share of every label in each of the finest kinds, `[kind, label]`."""
-    found, coarse = np.full((1, labels), 1 / labels), np.zeros_like(kinds[0])
+    shares, coarse = np.full((1, labels), 1 / labels), np.zeros_like(kinds[0])
     for kind in (coarse, *kinds):
         counts = np.zeros((int(kind.max()) + 1, labels))
         np.add.at(counts, (kind[rows], truth), 1.0)
         prior = np.zeros_like(counts)
-        prior[kind] = found[coarse]
-        found = (counts + PRIOR * prior) / (counts.sum(axis=1, keepdims=True) + PRIOR)
+        prior[kind] = shares[coarse]
+        shares = (counts + PRIOR * prior) / (counts.sum(axis=1, keepdims=True) + PRIOR)
         coarse = kind
-    return found
+    return shares

@@ -79,7 +79,9 @@ class LabelRegression:
 
     def take(self, rows: Integers | Mask | slice) -> "LabelRegression":
         """Return the regression on some rows."""
-        outcome, *explanatory = (one if len(one) == 1 else one[rows] for one in (self.outcome, *self.explanatory))
+        outcome, *explanatory = (
+            block if len(block) == 1 else block[rows] for block in (self.outcome, *self.explanatory)
+        )
         return replace(self, explanatory=explanatory, outcome=outcome)
 
     def scores(self, coefficients: Floats, weights: Floats) -> Floats:
@@ -90,19 +92,19 @@ class LabelRegression:
 
     def sums(self, coefficients: Floats, weights: Floats) -> Sums:
         """Return the summed scores and their curvature; weights are `[row, label]`."""
-        if all(len(one) == 1 for one in (self.outcome, *self.explanatory)):
+        if all(len(block) == 1 for block in (self.outcome, *self.explanatory)):
             weights = np.ones((1, len(weights))) @ weights  # all rows are alike
         parts = [self.take(rows)._sums(coefficients, weights[rows]) for rows in _parts(len(weights))]
-        return Sums(*(np.sum(one, axis=0) for one in zip(*parts, strict=True)))
+        return Sums(*(np.sum(block, axis=0) for block in zip(*parts, strict=True)))
 
     def _sums(self, coefficients: Floats, weights: Floats) -> Sums:
         pull = self._pull(coefficients, weights)
         columns, count = pull.columns, self.shape[1]
         curvature = np.empty((self.shape[0], count, self.shape[0], count))
-        for one in range(count):
+        for first in range(count):
             for other in range(count):
-                slope = pull.weights * self._slope(pull.expected, one, other)
-                curvature[:, one, :, other] = (columns * slope[:, np.newaxis]).T @ columns
+                slope = pull.weights * self._slope(pull.expected, first, other)
+                curvature[:, first, :, other] = (columns * slope[:, np.newaxis]).T @ columns
         return Sums((columns.T @ pull.residuals).ravel(), curvature.reshape(self.shape[0] * count, -1))
 
     def _pull(self, coefficients: Floats, weights: Floats) -> _Pull:
@@ -118,19 +120,19 @@ class LabelRegression:
 
     def solve(self, weights: Floats, start: Floats | None = None) -> Floats:
         """Return the coefficients, given the weight of every row and label, and coefficients that should be near."""
-        found = np.zeros(self.shape) if start is None else start
+        coefficients = np.zeros(self.shape) if start is None else start
         if self.link == "linear":
-            scores, curvature = self.sums(found, weights)
-            return found + solved(curvature, scores).reshape(self.shape)
-        scale = np.concatenate([one.reshape(-1, one.shape[2]).std(axis=0) for one in self.explanatory])
+            scores, curvature = self.sums(coefficients, weights)
+            return coefficients + solved(curvature, scores).reshape(self.shape)
+        scale = np.concatenate([block.reshape(-1, block.shape[2]).std(axis=0) for block in self.explanatory])
         for _ in range(MOST_STEPS):
-            scores, curvature = self.sums(found, weights)
+            scores, curvature = self.sums(coefficients, weights)
             step = solved(curvature, scores)
-            found = found + step.reshape(self.shape)
-            if np.abs(found * np.maximum(scale, 1e-12)[:, np.newaxis]).max() > FARTHEST:
+            coefficients = coefficients + step.reshape(self.shape)
+            if np.abs(coefficients * np.maximum(scale, 1e-12)[:, np.newaxis]).max() > FARTHEST:
                 break
-            if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(found).max())):
-                return found
+            if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(coefficients).max())):
+                return coefficients
         raise UndefinedMetric(
             "the regression has no solution, because some column tells the outcome perfectly (separation): leave that "
             "column out, join rare groups, or label more rows"
@@ -143,11 +145,11 @@ class LabelRegression:
             return expit(predictor)
         return softmax(np.concatenate([np.zeros((len(predictor), 1)), predictor], axis=1), axis=1)[:, 1:]
 
-    def _slope(self, expected: Floats, one: int, other: int) -> Floats | float:
+    def _slope(self, expected: Floats, first: int, other: int) -> Floats | float:
         """Return the derivative of an expectation by a predictor, for every row."""
         if self.link == "linear":
-            return float(one == other)
-        return expected[:, one] * (float(one == other) - expected[:, other])
+            return float(first == other)
+        return expected[:, first] * (float(first == other) - expected[:, other])
 
 
 def _parts(rows: int) -> Iterator[slice]:
@@ -170,8 +172,8 @@ def inverted(matrix: Floats) -> Floats:
 
 def _ratio(parts: Iterable[tuple[float, float]]) -> float:
     """Return the λ with the smallest sum of squared errors, from `_common_and_own` of each regression."""
-    common, own = np.sum([*parts], axis=0)
-    return float(np.clip(common / own, 0, 1)) if own else 0.0
+    common, own_part = np.sum([*parts], axis=0)
+    return float(np.clip(common / own_part, 0, 1)) if own_part else 0.0
 
 
 NOTHING = 1e-12
@@ -217,28 +219,28 @@ class Study:
         if tuning is None:
             first = self._solve(regression, 1.0)
             tuning = _ratio([self._common_and_own(regression, first)])
-        found = self._solve(regression, tuning, first)
-        inverse = self._inverse_curvature(regression, found, tuning)
-        covariance = inverse @ self._error(regression, found, tuning) @ inverse.T
-        return CoefficientEstimate(found.ravel(), covariance, self._freedom, tuning)
+        coefficients = self._solve(regression, tuning, first)
+        inverse = self._inverse_curvature(regression, coefficients, tuning)
+        covariance = inverse @ self._error(regression, coefficients, tuning) @ inverse.T
+        return CoefficientEstimate(coefficients.ravel(), covariance, self._freedom, tuning)
 
     def gold_only(self, regression: LabelRegression) -> CoefficientEstimate:
         """Return the estimate from gold labels alone."""
         gold, weights = regression.take(self.sample.rows), self._known
-        found = gold.solve(weights)
-        inverse = inverted(gold.sums(found, weights).curvature)
-        covariance = inverse @ self._error(regression, found, 0.0) @ inverse.T
-        return CoefficientEstimate(found.ravel(), covariance, self._freedom, 0.0)
+        coefficients = gold.solve(weights)
+        inverse = inverted(gold.sums(coefficients, weights).curvature)
+        covariance = inverse @ self._error(regression, coefficients, 0.0) @ inverse.T
+        return CoefficientEstimate(coefficients.ravel(), covariance, self._freedom, 0.0)
 
     def naive(self, regression: LabelRegression) -> CoefficientEstimate:
         """Return the estimate from machine labels as if they were true, with the usual robust errors."""
         weights = np.zeros_like(self.expected)
         rows = np.flatnonzero(self.machine >= 0)  # a row without a label says nothing
         weights[rows, self.machine[rows]] = self._shares[rows]
-        found = regression.solve(weights)
-        inverse = inverted(regression.sums(found, weights).curvature)
-        covariance = inverse @ self._between(regression, found, weights) @ inverse.T
-        return CoefficientEstimate(found.ravel(), covariance, max(1.0, len(rows) - len(covariance)), 1.0)
+        coefficients = regression.solve(weights)
+        inverse = inverted(regression.sums(coefficients, weights).curvature)
+        covariance = inverse @ self._between(regression, coefficients, weights) @ inverse.T
+        return CoefficientEstimate(coefficients.ravel(), covariance, max(1.0, len(rows) - len(covariance)), 1.0)
 
     @property
     def machine(self) -> Integers:
@@ -312,7 +314,7 @@ class Study:
 
     def joint_tuning(self, regressions: Iterable[LabelRegression]) -> float:
         """Return one λ for several regressions: with it, shares of all labels add up to 1."""
-        return _ratio(self._common_and_own(one, self._solve(one, 1.0)) for one in regressions)
+        return _ratio(self._common_and_own(regression, self._solve(regression, 1.0)) for regression in regressions)
 
     def _common_and_own(self, regression: LabelRegression, first: Floats) -> tuple[float, float]:
         """Return how gold and machine labels vary together, and machine labels alone; 0 and 0 if that is nothing."""
@@ -321,15 +323,15 @@ class Study:
         truth, machine = (gold.scores(first, weights) @ inverse.T for weights in self._unweighted)
         size = truth.shape[1]
         errors = self.sample.error_of_drawing(np.concatenate([truth, machine], axis=1))
-        common, own = float(np.trace(errors[:size, size:])), float(np.trace(errors[size:, size:]))
+        common, own_part = float(np.trace(errors[:size, size:])), float(np.trace(errors[size:, size:]))
         if self.apart:
             # as in PPI++: what machine labels vary is best known from all rows
             rest = regression.take(self._shares > 0).scores(first, self.expected[self._shares > 0]) @ inverse.T
             varies = float(np.concatenate([machine, rest]).var(axis=0, ddof=1).sum())
-            common, own = common * (1 - 1 / len(truth)), varies * (1 / len(truth) + 1 / len(rest))
+            common, own_part = common * (1 - 1 / len(truth)), varies * (1 / len(truth) + 1 / len(rest))
         # labels that are the same for all rows vary by rounding only
-        useful = own > NOTHING * np.trace(errors[:size, :size])
-        return (common, own) if useful else (0.0, 0.0)
+        useful = own_part > NOTHING * np.trace(errors[:size, :size])
+        return (common, own_part) if useful else (0.0, 0.0)
 
     @property
     def _unweighted(self) -> tuple[Floats, Floats]:
@@ -356,11 +358,11 @@ class Study:
         labels = np.arange(self.expected.shape[1])
         if gold.is_outcome:
             labels = np.unique(gold.outcome[0], axis=0, return_index=True)[1]
-        known = np.eye(self.expected.shape[1])[labels]
-        possible = [gold.scores(coefficients, one * self._scale) - machine for one in known]
+        possible_labels = np.eye(self.expected.shape[1])[labels]
+        possible = [gold.scores(coefficients, label * self._scale) - machine for label in possible_labels]
         pulls = self.sample.weights[:, np.newaxis, np.newaxis] * np.stack(possible, axis=1)
         if (cluster := self._cluster) is not None:
-            pulls = np.stack([pulls[cluster == one].sum(axis=0) for one in range(cluster.max() + 1)])
+            pulls = np.stack([pulls[cluster == label].sum(axis=0) for label in range(cluster.max() + 1)])
         size = np.sqrt((pulls**2).mean(axis=1))
         # of how many rows, all alike, such sums could be (Kish, 1965)
         rows = size.sum(axis=0) ** 2 / np.maximum((size**2).sum(axis=0), NOTHING**2)

@@ -65,11 +65,11 @@ def parse_formula(text: str) -> Formula:
 
 def _crossed(part: str, text: str) -> list[Term]:
     """Return the terms of `a*b`, which is `a + b + a:b`, or of `a:b` or `a`."""
-    sides = [tuple(_factor(one, text) for one in side.split(":")) for side in part.split("*")]
-    found: list[Term] = []
+    sides = [tuple(_factor(name, text) for name in side.split(":")) for side in part.split("*")]
+    terms: list[Term] = []
     for side in sides:
-        found += [side, *((*before, *side) for before in found)]
-    return sorted(found, key=len)
+        terms += [side, *((*before, *side) for before in terms)]
+    return sorted(terms, key=len)
 
 
 def _factor(part: str, text: str) -> Factor:
@@ -105,19 +105,19 @@ class FormulaData:
 
     def complete(self, formula: Formula, rows: int) -> Mask:
         """Return which of so many rows have all values that a formula needs."""
-        found = np.ones(rows, dtype=np.bool_)
+        complete = np.ones(rows, dtype=np.bool_)
         for factor in formula.factors:
             if not self.is_label(factor):
                 cells = self._cells(factor)
-                found &= ~np.isnan(cells) if cells.dtype.kind == "f" else cells != ""
-        return found
+                complete &= ~np.isnan(cells) if cells.dtype.kind == "f" else cells != ""
+        return complete
 
     def coded(self, formula: Formula, rows: Mask) -> list[Coded]:
         """Return the right side as columns of numbers, term by term, for some rows."""
         parts = [Coded(np.ones((1, 1, 1)), ("(intercept)",))] if formula.intercept else []
-        for place, term in enumerate(formula.terms):
+        for position, term in enumerate(formula.terms):
             # without an intercept, the first categories are all told apart
-            parts.append(self._term(term, rows, all_levels=not formula.intercept and place == 0))
+            parts.append(self._term(term, rows, all_levels=not formula.intercept and position == 0))
         for part in parts[1:] if formula.intercept else parts:
             values = part.values
             if values.shape[2] == 0 or (len(values) > 1 and (np.ptp(values, axis=0) == 0).all(axis=0).any()):
@@ -133,13 +133,13 @@ class FormulaData:
         return cells
 
     def _term(self, term: Term, rows: Mask, *, all_levels: bool) -> Coded:
-        found = Coded(np.ones((1, 1, 1)), ("",))
+        result = Coded(np.ones((1, 1, 1)), ("",))
         for factor in term:
-            own = self._factor(factor, rows, all_levels=all_levels)
-            values = found.values[..., :, np.newaxis] * own.values[..., np.newaxis, :]
-            names = [f"{first}:{second}" if first else second for first in found.names for second in own.names]
-            found = Coded(values.reshape(*values.shape[:2], -1), tuple(names))
-        return found
+            own_factor = self._factor(factor, rows, all_levels=all_levels)
+            values = result.values[..., :, np.newaxis] * own_factor.values[..., np.newaxis, :]
+            names = [f"{first}:{second}" if first else second for first in result.names for second in own_factor.names]
+            result = Coded(values.reshape(*values.shape[:2], -1), tuple(names))
+        return result
 
     def _factor(self, factor: Factor, rows: Mask, *, all_levels: bool) -> Coded:
         if self.is_label(factor):
@@ -160,27 +160,27 @@ class FormulaData:
     def _label(self, factor: Factor) -> Coded:
         if factor.name == LABEL:
             return Coded(
-                np.eye(len(self._labels))[np.newaxis, :, 1:], tuple(f"label={one}" for one in self._labels[1:])
+                np.eye(len(self._labels))[np.newaxis, :, 1:], tuple(f"label={name}" for name in self._labels[1:])
             )
         return Coded(self.indicator(factor.name)[np.newaxis, :, np.newaxis], (factor.name,))
 
     def indicator(self, label: str) -> Floats:
         """Return for every label whether it is the one named."""
-        return np.array([float(one == label) for one in self._labels])
+        return np.array([float(each == label) for each in self._labels])
 
     def _cells(self, factor: Factor) -> Array:
         """Return a column as numbers, or as texts if some cell is none or categories are wanted."""
         cells = self._columns[factor.name]
         if factor.function == "C":
             return np.array([str(cell) for cell in cells.tolist()], dtype=object) if cells.dtype.kind == "f" else cells
-        found = cells if cells.dtype.kind == "f" else as_numbers(cells)
+        numbers = cells if cells.dtype.kind == "f" else as_numbers(cells)
         if not factor.function:
-            return cells if found is None else found
-        if found is None:
+            return cells if numbers is None else numbers
+        if numbers is None:
             raise ConfigError(f"column {factor.name!r} has texts, so {factor} cannot be computed: use numbers")
         with np.errstate(all="ignore"):
-            values = FUNCTIONS[factor.function](found)
-        if np.isinf(values).any() or (np.isnan(values) & ~np.isnan(found)).any():
+            values = FUNCTIONS[factor.function](numbers)
+        if np.isinf(values).any() or (np.isnan(values) & ~np.isnan(numbers)).any():
             raise ConfigError(f"{factor} is undefined for some values of {factor.name!r}, such as 0: try log1p")
         return values
 
@@ -189,7 +189,7 @@ def as_numbers(cells: Array) -> Floats | None:
     """Return texts as numbers, nan where empty; None if some text is not a number, or all are empty."""
     filled = np.where(cells == "", "nan", cells)
     try:
-        found = filled.astype(np.float64)
+        numbers = filled.astype(np.float64)
     except ValueError:
         return None
-    return None if np.isnan(found).all() or np.isinf(found).any() else found
+    return None if np.isnan(numbers).all() or np.isinf(numbers).any() else numbers

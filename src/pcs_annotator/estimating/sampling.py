@@ -52,7 +52,7 @@ class Sample:
             truth=np.concatenate(truth).astype(CODE),
             probability=np.concatenate(probability),
             stratum=np.concatenate(stratum).astype(np.intp),
-            round=np.repeat(np.arange(len(rounds)), [len(own) for own in rows]),
+            round=np.repeat(np.arange(len(rounds)), [len(rows_of) for rows_of in rows]),
             counts=np.array(weights) / sum(weights),
         )
 
@@ -106,7 +106,7 @@ class Sample:
         unequal probabilities.
         """
         spread = self.spread
-        found = np.zeros((values.shape[1], values.shape[1]))
+        result = np.zeros((values.shape[1], values.shape[1]))
         for stratum in np.unique(self.stratum):
             inside = self.stratum == stratum
             left = 1 - self.probability[inside]
@@ -116,8 +116,8 @@ class Sample:
                 continue
             if count > 1:
                 weighted = weighted - left @ weighted / left.sum()
-            found += (left[:, np.newaxis] * weighted).T @ weighted * count / max(count - 1, 1)
-        return found
+            result += (left[:, np.newaxis] * weighted).T @ weighted * count / max(count - 1, 1)
+        return result
 
 
 def counts_in_turn(strength: Floats, rows: int) -> Floats:
@@ -134,11 +134,11 @@ def counts_in_turn(strength: Floats, rows: int) -> Floats:
 def allocate(sizes: Sequence[int], rows: int) -> list[int]:
     """Return how many rows to draw from strata of these sizes: equally many of each, at least two where there are."""
     order = np.argsort(sizes)
-    found, left = [0] * len(sizes), min(rows, sum(sizes))
-    for place, stratum in enumerate(order):
-        found[stratum] = min(sizes[stratum], max(2, left // (len(sizes) - place)))
-        left -= found[stratum]
-    return found
+    counts, left = [0] * len(sizes), min(rows, sum(sizes))
+    for position, stratum in enumerate(order):
+        counts[stratum] = min(sizes[stratum], max(2, left // (len(sizes) - position)))
+        left -= counts[stratum]
+    return counts
 
 
 def by_confidence(confidence: Floats, rows: int) -> Floats:
@@ -149,15 +149,15 @@ def by_confidence(confidence: Floats, rows: int) -> Floats:
     """
     doubt = np.sqrt(confidence * (1 - confidence))
     size = doubt + LEAST_CHANCE * max(float(doubt.mean()), 1e-6)
-    found = np.zeros(len(size))
+    result = np.zeros(len(size))
     certain = np.zeros(len(size), dtype=np.bool_)
     while True:
         open_rows = ~certain
-        found[open_rows] = (rows - certain.sum()) * size[open_rows] / size[open_rows].sum()
-        found[certain] = 1.0
-        if not (found > 1).any():
-            return found
-        certain |= found >= 1
+        result[open_rows] = (rows - certain.sum()) * size[open_rows] / size[open_rows].sum()
+        result[certain] = 1.0
+        if not (result > 1).any():
+            return result
+        certain |= result >= 1
 
 
 def draw_with(probability: Floats, rng: np.random.Generator) -> Integers:
@@ -188,10 +188,10 @@ class Foretold:
     def error(self, rows: int, design: Design, inside: Mask | None = None) -> float:
         """Return the standard error of the mean, over all rows or some, with gold for so many of all rows."""
         inside = np.ones(len(self._mean), dtype=np.bool_) if inside is None else inside
-        chance, own = self._chances(rows, design)[inside], self._own[inside]
+        chance, own_error = self._chances(rows, design)[inside], self._own[inside]
         if design == "gold only":
-            own = own + self._mean[inside].var()
-        return float(np.sqrt((own * (1 / chance - self._share)).sum()) / len(own))
+            own_error = own_error + self._mean[inside].var()
+        return float(np.sqrt((own_error * (1 / chance - self._share)).sum()) / len(own_error))
 
     def _chances(self, rows: int, design: Design) -> Floats:
         """Return how probable each row is to get a gold label."""

@@ -59,16 +59,16 @@ class Calibrator:
         """Whether a label's strength never falls when its score rises; not if high scores were mostly wrong."""
         return self.slope >= 0 and (self.named or 0) >= 0
 
-    def apply(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
+    def apply(self, scores: Floats, labels: Sequence[str], log_probs: Floats | None = None) -> Floats:
         """Return the probability of every label, `[item, label]`; `labels` names the columns."""
         if self.method == "none":
             return scores
         if self.numbers is not None:
             return (1 - self.shrunk) * self.numbers.distribution(scores, labels) + self.shrunk / len(labels)
-        found = softmax(self.strengths(scores, labels, read))
-        return (1 - self.shrunk) * found + self.shrunk / len(labels)
+        fit = softmax(self.strengths(scores, labels, log_probs))
+        return (1 - self.shrunk) * fit + self.shrunk / len(labels)
 
-    def strengths(self, scores: Floats, labels: Sequence[str], read: Floats | None = None) -> Floats:
+    def strengths(self, scores: Floats, labels: Sequence[str], log_probs: Floats | None = None) -> Floats:
         """Return the logarithm of every label's probability, `[…, label]`, before it is shrunk, up to a constant.
 
         So it depends on the label's own score alone. `read` is what a model of the texts says about the same labels.
@@ -83,7 +83,7 @@ class Calibrator:
             odds, named = _of_many(scores)
             return np.asarray(self.slope * odds + self.named * named)
         strengths = np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
-        return strengths if read is None or not self.reading else strengths + self.reading * read
+        return strengths if log_probs is None or not self.reading else strengths + self.reading * log_probs
 
     def raised_to(self, power: float) -> "Calibrator":
         """Return the calibrator whose probabilities are these to a power, divided by their sum, and shrunk alike."""
@@ -94,7 +94,7 @@ class Calibrator:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: those that the method has."""
         usual = Calibrator(method=self.method)
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {"method": self.method} | {
             name: to_plain(value) for name, value in values.items() if not np.array_equal(value, getattr(usual, name))
         }
@@ -119,7 +119,7 @@ def fit_calibrator(  # what is known about the rows, one argument each
     labels: Sequence[str],
     method: str = "softmax",
     gold_rows: int = 0,
-    read: Floats | None = None,
+    log_probs: Floats | None = None,
 ) -> Calibrator:
     """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
 
@@ -132,21 +132,24 @@ def fit_calibrator(  # what is known about the rows, one argument each
         shrunk = shrinkage(gold_rows or len(gold))
         return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if method not in get_args(CalibrationMethod):
-        known = ", ".join(get_args(CalibrationMethod))
-        raise UnknownNameError(f"no calibration method is called {method!r}; known: {known}")
+        methods = ", ".join(get_args(CalibrationMethod))
+        raise UnknownNameError(f"no calibration method is called {method!r}; known: {methods}")
     if method == "none":
         return UNCALIBRATED
     shrunk = shrinkage(gold_rows or len(gold))
-    if len(labels) > MANY_LABELS and read is None:
+    if len(labels) > MANY_LABELS and log_probs is None:
         slope, named = _fitted(_of_many(scores), gold, with_offsets=False).slopes.tolist()
         offsets = np.zeros(len(labels))
         return Calibrator(labels=labels, slope=slope, named=named, offsets=offsets, shrunk=shrunk, method="temperature")
-    inputs, with_offsets = [_log_scores(scores), *([] if read is None else [read])], method != "temperature"
-    found = _fitted(inputs, gold, with_offsets=with_offsets)
-    if read is not None and found.slopes[1] < LEAST_READING:
-        found = _fitted(inputs[:1], gold, with_offsets=with_offsets)
-    slope, reading = [*found.slopes.tolist(), 0.0][:2]
-    return Calibrator(labels=labels, slope=slope, offsets=found.offsets, reading=reading, shrunk=shrunk, method=method)
+    inputs, with_offsets = (
+        [_log_scores(scores), *([] if log_probs is None else [log_probs])],
+        method != "temperature",
+    )
+    fit = _fitted(inputs, gold, with_offsets=with_offsets)
+    if log_probs is not None and fit.slopes[1] < LEAST_READING:
+        fit = _fitted(inputs[:1], gold, with_offsets=with_offsets)
+    slope, reading = [*fit.slopes.tolist(), 0.0][:2]
+    return Calibrator(labels=labels, slope=slope, offsets=fit.offsets, reading=reading, shrunk=shrunk, method=method)
 
 
 def slopes_of(scores: Floats, others: Sequence[Floats], gold: Codes) -> Floats:
@@ -165,7 +168,12 @@ def shrinkage(gold_rows: int) -> float:
 
 
 def tempered(  # what is known about the rows, one argument each
-    calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, labels: Sequence[str], read: Floats | None = None
+    calibrator: Calibrator,
+    whole: Floats,
+    part: Floats,
+    gold: Codes,
+    labels: Sequence[str],
+    log_probs: Floats | None = None,
 ) -> Calibrator:
     """Return the calibrator for scores from a part of the votes: with its probabilities to a power.
 
@@ -174,14 +182,14 @@ def tempered(  # what is known about the rows, one argument each
     """
     if calibrator.method == "none":
         return calibrator
-    before, after = (_best_power(calibrator.apply(scores, labels, read), gold) for scores in (whole, part))
+    before, after = (_best_power(calibrator.apply(scores, labels, log_probs), gold) for scores in (whole, part))
     return calibrator.raised_to(after / before)
 
 
 def _best_power(probabilities: Floats, gold: Codes) -> float:
     """Return the power, with the prior of a slope, N(1, .5²)."""
-    found = fit_softmax([np.log(probabilities)], gold, np.ones(1), np.array([SLOPE_SD**-2]))
-    return float(np.clip(found.slopes[0], *POWERS))
+    fit = fit_softmax([np.log(probabilities)], gold, np.ones(1), np.array([SLOPE_SD**-2]))
+    return float(np.clip(fit.slopes[0], *POWERS))
 
 
 def method_for(weights: Weights, method: str) -> str:

@@ -58,7 +58,7 @@ class ExactStop:
         """Return what a text says about each label before anything is asked; None if nothing that votes do not say."""
         return None if self._text is None else self._text.read((text,), self._labels)[0]
 
-    def needed(self, cells: Codes, said: Floats | None = None) -> int:
+    def needed(self, cells: Codes, prior: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
 
         `cells` are the codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked; `said` is
@@ -66,8 +66,8 @@ class ExactStop:
         """
         if self._prospect is None:
             return int((cells == OPEN).sum())
-        if said is not None:  # texts that say the same are rare
-            return self._prospect.needed(cells, said)
+        if prior is not None:  # texts that say the same are rare
+            return self._prospect.needed(cells, prior)
         pattern = cells.tobytes()
         if pattern not in self._known:
             if len(self._known) >= MOST_KNOWN:
@@ -88,17 +88,22 @@ class _Rivals:
         self.calibrator, self.labels = calibrator, labels
         self._same = np.eye(len(labels), dtype=np.bool_)
 
-    def strengths(self, scores: Floats, said: Floats | None) -> Floats:
+    def strengths(self, scores: Floats, prior: Floats | None) -> Floats:
         """Return the strength of every label; if strengths fall as scores rise, all are equal and none ever wins."""
-        return self.calibrator.strengths(scores, self.labels, said) if self.calibrator.rising else np.zeros_like(scores)
+        return (
+            self.calibrator.strengths(scores, self.labels, prior) if self.calibrator.rising else np.zeros_like(scores)
+        )
 
-    def won(self, least: Floats, most: Floats, said: Floats | None) -> Mask:
+    def won(self, least: Floats, most: Floats, prior: Floats | None) -> Mask:
         """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
         slack = _slack(len(least))
-        ours, theirs = self.strengths(least - slack[..., 0], said), self.strengths(most + slack[..., 0], said)
+        ours, theirs = (
+            self.strengths(least - slack[..., 0], prior),
+            self.strengths(most + slack[..., 0], prior),
+        )
         return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
 
-    def won_by_odds(self, odds: Floats, said: Floats | None) -> Mask:
+    def won_by_odds(self, odds: Floats, prior: Floats | None) -> Mask:
         """Return the same from the least log-odds of every pair, `[case, label, rival]`.
 
         A label's score is at least 1 / (1 + Σ exp(−odds)). If it leads, a·log((s + c) / (s·exp(−odds) + c)) grows with
@@ -107,8 +112,8 @@ class _Rivals:
         odds = np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         raised, slack = np.exp(-odds), _slack(len(odds))
         score = np.where(odds >= 0, 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised))
-        ours = self.strengths((score - slack).swapaxes(1, 2), said).swapaxes(1, 2)
-        return self._beaten(ours, self.strengths(raised * score + slack, said))
+        ours = self.strengths((score - slack).swapaxes(1, 2), prior).swapaxes(1, 2)
+        return self._beaten(ours, self.strengths(raised * score + slack, prior))
 
     def _beaten(self, ours: Floats, theirs: Floats) -> Mask:
         beaten: Mask = (ours > theirs + TIE) | self._same
@@ -146,15 +151,15 @@ class _LinearProspect:
         self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
         self.rivals, self.places, self.labels = rivals, places, np.arange(len(rivals.labels))
 
-    def needed(self, cells: Codes, said: Floats | None) -> int:
+    def needed(self, cells: Codes, prior: Floats | None) -> int:
         scores, gains = self._outlook(cells)
         asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
-        won = self.rivals.won(scores + asked, scores + (asked[-1] - asked), said)
+        won = self.rivals.won(scores + asked, scores + (asked[-1] - asked), prior)
         return _needed(won, gains, bool(cells.max() >= 0))
 
     def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
         """Return the score of every label while open votes are given to none, and the value of each in order."""
-        given, waiting = cells[..., np.newaxis] == self.labels, cells == OPEN
+        answered, waiting = cells[..., np.newaxis] == self.labels, cells == OPEN
         votes = ((cells >= 0) | waiting).sum(axis=2)
         total = (votes > 0) @ self.by_relation
         voices = np.where(total > 0, self.voices, 0.0)
@@ -163,7 +168,7 @@ class _LinearProspect:
         per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
         values = per_mass[:, np.newaxis] * self.by_relation / np.maximum(votes, 1)
         gains = np.broadcast_to(values[..., np.newaxis], cells.shape).ravel()[self.places]
-        return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
+        return np.einsum("ar,ardk->k", values, answered), gains[cells.ravel()[self.places] == OPEN]
 
 
 class _EvidenceProspect:
@@ -183,10 +188,10 @@ class _EvidenceProspect:
         self.rivals, self.places, self.draws = rivals, places, draws
         self.own = np.diag(np.full(len(labels), np.inf))
 
-    def needed(self, cells: Codes, said: Floats | None) -> int:
+    def needed(self, cells: Codes, prior: Floats | None) -> int:
         worst, gains = self._outlook(cells)
         reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
-        return _needed(self.rivals.won_by_odds(reach, said), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
+        return _needed(self.rivals.won_by_odds(reach, prior), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
 
     def _logits(self, by_cell: Codes) -> Floats:
         """Return what votes `[cell, draw]` add up to for every label, while open votes add nothing."""

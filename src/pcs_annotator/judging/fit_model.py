@@ -75,31 +75,33 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     because copies would be on both sides of a split; `copies`, how many rows have the text of each (`once_per_text`).
     Confidence and promise are for texts that are asked about by `ask_policy`; by default, all questions are asked.
     """
-    known = fingerprint(votes, gold, how.version) if how.promise is not None else None
+    fingerprint_now = fingerprint(votes, gold, how.version) if how.promise is not None else None
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
         copies = None if copies is None else copies[distinct]
-    read, text, how = _read(votes, gold, how)
+    readable, text, how = _read(votes, gold, how)
     if weights is None:
-        weights = fit_coded(read, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    rows, truth = labelled_rows(read, gold)
+        weights = fit_coded(readable, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    rows, truth = labelled_rows(readable, gold)
     splits, chosen = how.splits, chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
         method = calibration.method_for(weights, splits.calibration)
-        calibrator = calibration.fit_calibrator(trial.scores, trial.gold, trial.labels, method, read=rows.read)
+        calibrator = calibration.fit_calibrator(
+            trial.scores, trial.gold, trial.labels, method, log_probs=rows.text_log_probs
+        )
     if calibrator is not None and calibrator.reading:
-        said = votes if text is None else replace(votes, read=text.read(votes.texts or (), votes.labels))
-        votes = how.shape.placed(said)
+        with_text = votes if text is None else replace(votes, text_log_probs=text.read(votes.texts or (), votes.labels))
+        votes = how.shape.placed(with_text)
     shown = votes
     if ask_policy is not None:
         shown = ask_policy(votes, weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy, how.shape)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = calibration.tempered(
-                calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.read
+                calibrator, whole.scores, trial.scores, trial.gold, trial.labels, rows.text_log_probs
             )
     model = Model(
         weights=weights,
@@ -124,7 +126,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         certificate = _certificate(trial, (rows, truth), (shown, judged.probabilities, times), how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
         groups = profiles(shown, judged.scores, judged.best, promised, model.text)
-        model = replace(model, certificate=replace(certificate, fingerprint=known), profiles=groups)
+        model = replace(model, certificate=replace(certificate, fingerprint=fingerprint_now), profiles=groups)
     return FitResult(model, trial)
 
 
@@ -133,9 +135,9 @@ def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | 
     if how.splits.calibration == "none":
         return votes, None, how
     few = len(votes.labels) <= MANY_LABELS  # most of very many labels have no text to learn from
-    read, text = read_texts(votes, gold, how.splits.seed) if how.text and few else (votes, None)
-    how = replace(how, shape=how.shape.mixing(read, gold))
-    return how.shape.placed(read), text, how
+    readable, text = read_texts(votes, gold, how.splits.seed) if how.text and few else (votes, None)
+    how = replace(how, shape=how.shape.mixing(readable, gold))
+    return how.shape.placed(readable), text, how
 
 
 def _sets(trial: HeldOut | None, how: Learning) -> PredictionSets | None:
@@ -158,9 +160,9 @@ def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel |
     model = fit_text_model(texts, gold[rows], votes.labels, seed) if texts else None
     if model is None:
         return votes, None
-    read = np.full((len(votes), len(votes.labels)), np.nan)
-    read[rows] = model.read(texts, votes.labels)
-    return replace(votes, read=read), model
+    log_probs = np.full((len(votes), len(votes.labels)), np.nan)
+    log_probs[rows] = model.read(texts, votes.labels)
+    return replace(votes, text_log_probs=log_probs), model
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
@@ -169,9 +171,9 @@ def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     return in_canonical_order(votes.take(labelled), gold[labelled])
 
 
-def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
+def chosen_optimiser(named: str | Optimiser, weights: Weights) -> Optimiser:
     """Return the optimiser; for `auto`, the one it picked."""
-    return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
+    return optimisers.create(weights.diagnostics.optimiser) if isinstance(named, str) else named
 
 
 def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, held_out: Codes) -> Codes:
@@ -179,10 +181,10 @@ def unseen_labels(votes: Votes, distinct: Mask, model: Model, gold_rows: Votes, 
 
     `held_out` are the labels of gold rows by fits that did not see them; others have the model's. Copies have none.
     """
-    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
+    labels_found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(CODE)
     codes = np.array(positions_of(gold_rows.labels, votes.labels, "label"), dtype=CODE)
-    found[positions_of(gold_rows.ids, votes.ids, "item")] = codes[held_out]
-    return found
+    labels_found[positions_of(gold_rows.ids, votes.ids, "item")] = codes[held_out]
+    return labels_found
 
 
 def _table(  # what is known about the rows, one argument each
@@ -221,10 +223,10 @@ def _certificate(  # what is known about the rows, one argument each
         some = votes.take(there)
         names, groups = some.coded_groups(sorted({*(some.groups or ())}))
         tested = tested._replace(best=groups[np.searchsorted(there, places)])
-    found = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
+    certificate = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
     of_gold = len(np.unique(places[: len(places) - sample.undecided]))
     split = _split(len(truth), of_gold, sample, how.splits)
-    return replace(found, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
+    return replace(certificate, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
 
 
 def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers) -> tuple[HeldOut, Integers]:
@@ -237,12 +239,12 @@ def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers
     of_gold = np.array(positions_of(trial.ids, votes.ids, "item"), dtype=np.intp)
     without = np.setdiff1d(np.flatnonzero(times), of_gold)
     counted = np.where(trial.judged.right, np.minimum(times[of_gold], 1), times[of_gold])
-    undecided, known = np.repeat(without, times[without]), np.repeat(np.arange(len(of_gold)), counted)
+    undecided, judged = np.repeat(without, times[without]), np.repeat(np.arange(len(of_gold)), counted)
     columns = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.intp)
-    expected = np.concatenate([trial.probabilities[known], probabilities[undecided][:, columns]])
-    gold = np.concatenate([trial.gold[known], np.zeros(len(undecided), dtype=CODE)])
+    expected = np.concatenate([trial.probabilities[judged], probabilities[undecided][:, columns]])
+    gold = np.concatenate([trial.gold[judged], np.zeros(len(undecided), dtype=CODE)])
     sample = trial._replace(gold=gold, scores=expected, probabilities=expected, undecided=len(undecided))
-    return sample, np.concatenate([of_gold[known], undecided])
+    return sample, np.concatenate([of_gold[judged], undecided])
 
 
 def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> str:

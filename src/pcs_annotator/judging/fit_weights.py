@@ -150,8 +150,8 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     ids = [votes.ids[row] for row in rows]
     columns = positions_of(labels, votes.labels, "label")
     grades = None if ordered.grades is None else ordered.grades[rows][..., columns]
-    read = None if ordered.read is None else ordered.read[rows][:, columns]
-    parts: dict[str, Any] = {"read": read, "grades": grades, **votes.per_item(rows)}
+    log_probs = None if ordered.text_log_probs is None else ordered.text_log_probs[rows][:, columns]
+    parts: dict[str, Any] = {"text_log_probs": log_probs, "grades": grades, **votes.per_item(rows)}
     codes = recode[ordered.codes[rows]]
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, **parts), recode[gold[rows]]
 
@@ -229,6 +229,6 @@ def _grades_differ(votes: Votes, position: int) -> bool:
     """Return whether an annotator's grades tell its votes apart, which they can do even if its label never changes."""
     if votes.grades is None:
         return False
-    given = votes.grades[:, position]
-    given = given[~np.isnan(given[..., 0])]
-    return bool(len(given)) and float(read_grades(given, "log-odds").std(axis=0).max()) > CONSTANT_SPREAD
+    grades = votes.grades[:, position]
+    grades = grades[~np.isnan(grades[..., 0])]
+    return bool(len(grades)) and float(read_grades(grades, "log-odds").std(axis=0).max()) > CONSTANT_SPREAD

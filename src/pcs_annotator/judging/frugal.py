@@ -102,7 +102,7 @@ def graded_annotators(votes: Votes) -> list[str]:
     if votes.grades is None:
         return []
     hard = np.isnan(votes.grades).all(axis=(0, 2, 3, 4))
-    return [votes.annotators[place] for place in np.flatnonzero(~hard).tolist()]
+    return [votes.annotators[position] for position in np.flatnonzero(~hard).tolist()]
 
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
@@ -131,19 +131,19 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     # one unit of log-odds is much from a model that is never sure, and little from one that always is
     if evidence is not None and evidence.reads == "shares":
         worth = np.ptp(evidence.log_likelihood, axis=2).mean(axis=2)
-    cells = [Cell(*place) for place in np.ndindex(*worth.shape, draws)]
+    cells = [Cell(*position) for position in np.ndindex(*worth.shape, draws)]
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 
 
 def simulate(votes: Votes, strategy: Strategy) -> Votes:
     """Return the votes that a strategy would have collected; a cell without a recorded answer cannot be asked."""
     shape = votes.codes.shape[1:]
-    said = votes.read
-    if said is None and votes.texts:
+    prior = votes.text_log_probs
+    if prior is None and votes.texts:
         priors = [strategy.text_prior(text) for text in votes.texts]
-        said = None if priors[0] is None else np.array(priors)
+        prior = None if priors[0] is None else np.array(priors)
     patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
-    if said is None:  # texts that say the same are rare, but many have the same votes
+    if prior is None:  # texts that say the same are rare, but many have the same votes
         patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)
         inverse = inverse.ravel()
     codes = np.empty_like(patterns)
@@ -152,7 +152,7 @@ def simulate(votes: Votes, strategy: Strategy) -> Votes:
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(CODE)
         askable = where[pattern[where] != NOT_ASKED]
         count = 0
-        while further := strategy.needed(cells.reshape(shape), None if said is None else said[row]):
+        while further := strategy.needed(cells.reshape(shape), None if prior is None else prior[row]):
             now = askable[count : count + further]
             cells[now] = pattern[now]
             count += further

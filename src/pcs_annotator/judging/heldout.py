@@ -79,9 +79,9 @@ def cross_fits(
 ) -> list[CrossFit]:
     """Return cross-fits over several random splits of fully labelled rows."""
     # `auto` cross-fits more cheaply than by choosing anew on every fold
-    own: Callable[[Votes, Codes, Splits], list[CrossFit]] | None = getattr(chosen, "cross_fits", None)
-    if ask_policy is None and own is not None:
-        return own(votes, gold, splits)
+    of_rows: Callable[[Votes, Codes, Splits], list[CrossFit]] | None = getattr(chosen, "cross_fits", None)
+    if ask_policy is None and of_rows is not None:
+        return of_rows(votes, gold, splits)
     return [cross_fit(chosen, votes, gold, splits, ask_policy, turn) for turn in range(splits.turns(len(gold)))]
 
 
@@ -97,17 +97,17 @@ def cross_fit(
     labels, outside = votes.labels, [rows for rows, _ in folds]
     parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
-    method, read = method_for(folds[0].weights, splits.calibration), votes.read
-    calibrators = _calibrators(scores, gold, outside, labels, method, read)
+    method, log_probs = method_for(folds[0].weights, splits.calibration), votes.text_log_probs
+    calibrators = _calibrators(scores, gold, outside, labels, method, log_probs)
     if ask_policy is not None:
-        others = [(~rows, None if read is None else read[~rows]) for rows in outside]
-        known = zip(parts, folds, calibrators, strict=True)
-        scores = _scored([ask_policy(part, fold.weights, one) for part, fold, one in known], folds)
+        others = [(~rows, None if log_probs is None else log_probs[~rows]) for rows in outside]
+        fitted = zip(parts, folds, calibrators, strict=True)
+        scores = _scored([ask_policy(part, fold.weights, calibrator) for part, fold, calibrator in fitted], folds)
         calibrators = [
-            tempered(one, whole[rows], scores[rows], gold[rows], labels, said)
-            for one, (rows, said) in zip(calibrators, others, strict=True)
+            tempered(calibrator, whole[rows], scores[rows], gold[rows], labels, text_part)
+            for calibrator, (rows, text_part) in zip(calibrators, others, strict=True)
         ]
-    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels, read), _ranks(votes, folds))
+    return CrossFit(scores, _probabilities(calibrators, scores, outside, labels, log_probs), _ranks(votes, folds))
 
 
 def _scored(parts: Sequence[Votes], folds: Sequence[Fold]) -> Floats:
@@ -122,10 +122,10 @@ def _ranks(votes: Votes, folds: Sequence[Fold]) -> Floats:
     ranks = np.empty((len(votes), len(votes.labels)))
     for rows, weights in folds:
         scores = score(votes, weights).round(DIGITS)
-        for label, own in enumerate(scores.T):
-            ordered = np.sort(own)
-            lower, upper = (np.searchsorted(ordered, own[rows], side) for side in ("left", "right"))
-            ranks[rows, label] = (lower + upper) / (2 * len(own))
+        for label, of_rows in enumerate(scores.T):
+            ordered = np.sort(of_rows)
+            lower, upper = (np.searchsorted(ordered, of_rows[rows], side) for side in ("left", "right"))
+            ranks[rows, label] = (lower + upper) / (2 * len(of_rows))
     return ranks
 
 
@@ -168,11 +168,23 @@ def calibrated_out_of_fold(
 
 
 def _calibrators(
-    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], method: str, read: Floats | None = None
+    scores: Floats,
+    gold: Codes,
+    outside: Sequence[Mask],
+    labels: Sequence[str],
+    method: str,
+    log_probs: Floats | None = None,
 ) -> list[Calibrator]:
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
     return [
-        fit_calibrator(scores[~rows], gold[~rows], labels, method, len(gold), None if read is None else read[~rows])
+        fit_calibrator(
+            scores[~rows],
+            gold[~rows],
+            labels,
+            method,
+            len(gold),
+            None if log_probs is None else log_probs[~rows],
+        )
         for rows in outside
     ]
 
@@ -182,12 +194,12 @@ def _probabilities(
     scores: Floats,
     outside: Sequence[Mask],
     labels: Sequence[str],
-    read: Floats | None = None,
+    log_probs: Floats | None = None,
 ) -> Floats:
     probabilities = np.empty_like(scores)
     for calibrator, rows in zip(calibrators, outside, strict=True):
-        own = None if read is None else read[rows]
-        probabilities[rows] = calibrator.apply(scores[rows], labels, own).round(DIGITS)
+        of_rows = None if log_probs is None else log_probs[rows]
+        probabilities[rows] = calibrator.apply(scores[rows], labels, of_rows).round(DIGITS)
     return probabilities
 
 

@@ -109,27 +109,29 @@ class LabelShape(NamedTuple):
         It falls on both sides of the median, so that the labels from some value on are an interval around it.
         """
         order = self._order(labels)
-        inner, found = probabilities[:, order], np.empty_like(probabilities)
+        inner, slopes = probabilities[:, order], np.empty_like(probabilities)
         up_to = np.cumsum(inner, axis=1)
-        found[:, order] = np.minimum(up_to, up_to[:, -1:] - up_to + inner)
-        return found
+        slopes[:, order] = np.minimum(up_to, up_to[:, -1:] - up_to + inner)
+        return slopes
 
     def ends(self, plausible: Mask, labels: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lowest and the highest of the labels of a scale that are plausible for each row."""
-        given = plausible[:, self._order(labels)]
-        low, high = given.argmax(axis=1), given.shape[1] - 1 - given[:, ::-1].argmax(axis=1)
-        return [self.labels[place] for place in low.tolist()], [self.labels[place] for place in high.tolist()]
+        in_order = plausible[:, self._order(labels)]
+        low, high = in_order.argmax(axis=1), in_order.shape[1] - 1 - in_order[:, ::-1].argmax(axis=1)
+        return [self.labels[position] for position in low.tolist()], [
+            self.labels[position] for position in high.tolist()
+        ]
 
     def mixing(self, votes: Votes, gold: Codes) -> "LabelShape":
         """Return the shape that knows from gold how much texts and the mean place of answers count."""
-        if self.kind != "scale" or votes.read is None:
+        if self.kind != "scale" or votes.text_log_probs is None:
             return self
         rows = gold != UNLABELLED
         some = votes.take(rows)
-        said = [values[rows] for values in (votes.read, self._near(votes))]
-        found = np.maximum(slopes_of(score(some, Weights.uniform(some)), said, gold[rows]), 0.0)
-        text, place = (found / max(found.max(), ROUNDING)).tolist()
-        return self._replace(mix=(text, place))
+        inputs = [values[rows] for values in (votes.text_log_probs, self._near(votes))]
+        slopes = np.maximum(slopes_of(score(some, Weights.uniform(some)), inputs, gold[rows]), 0.0)
+        text, position = (slopes / max(slopes.max(), ROUNDING)).tolist()
+        return self._replace(mix=(text, position))
 
     def placed(self, votes: Votes) -> Votes:
         """Return the votes with what their mean place on a scale says about each label, beside what the texts say.
@@ -138,14 +140,17 @@ class LabelShape(NamedTuple):
         """
         if self.kind != "scale":
             return votes
-        near, (text, place) = self._near(votes), self.mix
-        return replace(votes, read=near if votes.read is None else text * votes.read + place * near)
+        near, (text, position) = self._near(votes), self.mix
+        return replace(
+            votes,
+            text_log_probs=near if votes.text_log_probs is None else text * votes.text_log_probs + position * near,
+        )
 
     def _near(self, votes: Votes) -> Floats:
         """Return the logarithm of a normal density around the mean place, `[item, label]`."""
         rank = np.argsort(self._order(votes.labels)).astype(np.float64)
-        place = score(votes, Weights.uniform(votes)) @ rank
-        return np.asarray(-((rank - place[:, np.newaxis]) ** 2) / (2 * PLACE_SD**2))
+        position = score(votes, Weights.uniform(votes)) @ rank
+        return np.asarray(-((rank - position[:, np.newaxis]) ** 2) / (2 * PLACE_SD**2))
 
     def _order(self, labels: Sequence[str]) -> Integers:
         return np.array(positions_of(self.labels, labels, "label"), dtype=np.intp)

@@ -92,12 +92,12 @@ class Model:
         judged = judged or self.judged(votes)
         why = self.reasons(votes, judged)
         plausible = None if self.shape.ordered else self.plausible(votes, judged)
-        decided, given, more = self.decisions(votes, judged), self.given(votes, judged), self.details(votes, judged)
+        decided, shown, more = self.decisions(votes, judged), self.given(votes, judged), self.details(votes, judged)
         sure, confidence = judged.probabilities, judged.confidence
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
             yield Outcome(
                 id=name,
-                label=None if silent else given[row],
+                label=None if silent else shown[row],
                 scores=_by_label(votes.labels, judged.scores[row], judged.best[row]),
                 confidence=None if silent or confidence is None else float(confidence[row]),
                 decision="review" if silent else decided[row],
@@ -140,65 +140,69 @@ class Model:
         """Return for every row why its label is sure or not, in plain words."""
         why = reasons(votes, judged.deciding, judged.best)
         if self.text is not None:
-            why = [one.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for one in why]
+            why = [reason.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for reason in why]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
         first = [before] * len(votes)
         if self.certificate is not None and self.by and not before:
             names, groups = votes.coded_groups(self.certificate.groups)
-            of_group = {one: self.certificate.why_review(one) for one in names} | dict.fromkeys(
+            of_group = {reason: self.certificate.why_review(reason) for reason in names} | dict.fromkeys(
                 self.unlike_groups, UNLIKE_GOLD
             )
-            first = np.array([of_group[one] for one in names], dtype=object)[groups].tolist()
+            first = np.array([of_group[reason] for reason in names], dtype=object)[groups].tolist()
         if not any(first):
             return why
-        said = zip(first, why, votes.silent.tolist(), strict=True)
-        return [one if silent or not before else f"{before}: {one}" for before, one, silent in said]
+        explained = zip(first, why, votes.silent.tolist(), strict=True)
+        return [reason if silent or not before else f"{before}: {reason}" for before, reason, silent in explained]
 
     def judged(self, votes: Votes) -> Predictions:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
-        scores, read = score(votes, self.weights), self.read(votes)
-        probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, read)
+        scores, log_probs = score(votes, self.weights), self.read(votes)
+        probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels, log_probs)
         best = self.shape.choose(scores if probabilities is None else probabilities, votes.labels)
-        found = Predictions(scores, best, probabilities, self._accepted(votes, best, probabilities))
+        predictions = Predictions(scores, best, probabilities, self._accepted(votes, best, probabilities))
         if self.shape.kind == "number" and probabilities is not None:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
-            return found._replace(confidence_above=sure)
-        return found if self.shape.kind != "tree" else self._backed_off(votes, found)
+            return predictions._replace(confidence_above=sure)
+        return predictions if self.shape.kind != "tree" else self._backed_off(votes, predictions)
 
-    def _backed_off(self, votes: Votes, found: Predictions) -> Predictions:
+    def _backed_off(self, votes: Votes, predictions: Predictions) -> Predictions:
         """Return verdicts on paths: rows whose label is not accepted are tried one level above it, and so on."""
-        deepest, confidence, accepted = self.shape.levels, found.confidence, found.accepted
+        deepest, confidence, accepted = self.shape.levels, predictions.confidence, predictions.accepted
         level, certificate = np.full(len(votes), deepest), self.certificate
         if certificate is None or accepted is None or confidence is None or self.unlike_gold:
-            return found._replace(level=level)
+            return predictions._replace(level=level)
         for above in range(1, deepest):
             at, (names, codes) = deepest - above, self.shape.at(deepest - above, votes.labels)
-            sure = self.shape.confidence(found.deciding, found.best, votes.labels, near=False, level=at)
-            more = certificate.accepts(sure, codes[found.best], names, above) & ~accepted & ~votes.silent
+            sure = self.shape.confidence(predictions.deciding, predictions.best, votes.labels, near=False, level=at)
+            more = certificate.accepts(sure, codes[predictions.best], names, above) & ~accepted & ~votes.silent
             level, confidence = np.where(more, at, level), np.where(more, sure, confidence)
             accepted = accepted | more
-        return found._replace(level=level, confidence_above=confidence, accepted=accepted)
+        return predictions._replace(level=level, confidence_above=confidence, accepted=accepted)
 
-    def right(self, labels: Sequence[str], judged: Predictions, rows: Sequence[int], said: Codes) -> Mask:
+    def right(self, labels: Sequence[str], judged: Predictions, rows: Sequence[int], labels_said: Codes) -> Mask:
         """Return whether the labels of some rows are right, as the promise counts it, given what a person said."""
         near = self.certificate is not None and self.certificate.promise.near
         best = judged.best[rows]
         if judged.level is None:
-            return self.shape.right(best, said, labels, near=near)
-        by_level = [self.shape.right(best, said, labels, near=False, level=at) for at in range(self.shape.levels + 1)]
+            return self.shape.right(best, labels_said, labels, near=near)
+        by_level = [
+            self.shape.right(best, labels_said, labels, near=False, level=at) for at in range(self.shape.levels + 1)
+        ]
         return np.array(by_level)[judged.level[rows], np.arange(len(rows))]
 
     def read(self, votes: Votes) -> Floats | None:
         """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""
-        if votes.read is not None:
-            return votes.read
+        if votes.text_log_probs is not None:
+            return votes.text_log_probs
         if self.text is None:
-            return self.shape.placed(votes).read
+            return self.shape.placed(votes).text_log_probs
         if votes.texts is None:
             raise MismatchError(
                 "the model also reads texts, and these votes come without: give the texts, or fit again"
             )
-        return self.shape.placed(replace(votes, read=self.text.read(votes.texts, votes.labels))).read
+        return self.shape.placed(
+            replace(votes, text_log_probs=self.text.read(votes.texts, votes.labels))
+        ).text_log_probs
 
     def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
         if not self.decided_by:
@@ -222,12 +226,12 @@ class Model:
             chosen = same.all(axis=(1, 2, 3)) & ((votes.codes >= 0).sum(axis=(1, 2, 3)) >= LEAST_ANSWERS)
         return [good if agreed else "review" for agreed in chosen.tolist()]
 
-    def facing(self, found: Drift | None, on_drift: str) -> Model:
+    def facing(self, drift: Drift | None, on_drift: str) -> Model:
         """Return the model for texts that may differ from the gold rows: if so, none is accepted but by `accept`."""
         promises = self.certificate is not None and self.certificate.holds
-        if found is None or not found.found or not promises or on_drift == "accept":
+        if drift is None or not drift.found or not promises or on_drift == "accept":
             return self
-        return replace(self, unlike_gold=not found.unlike, unlike_groups=found.unlike)
+        return replace(self, unlike_gold=not drift.unlike, unlike_groups=drift.unlike)
 
     def with_coverage(self, votes: Votes) -> Model:
         """Return the model with its certificate's share of accepted rows, counted on these votes."""
@@ -251,10 +255,10 @@ def _by_label(labels: Sequence[str], values: Floats, best: int, scores: Floats |
     """Return label → value; out of very many labels, only the best and those that have a score."""
     if len(labels) <= MANY_LABELS:
         return dict(zip(labels, values.tolist(), strict=True))
-    given = (values if scores is None else scores) > 0
-    given[best] = True
-    places = np.flatnonzero(given)[:MANY_LABELS] if given.sum() < len(labels) else [best]
-    return {labels[place]: float(values[place]) for place in places}
+    kept = (values if scores is None else scores) > 0
+    kept[best] = True
+    places = np.flatnonzero(kept)[:MANY_LABELS] if kept.sum() < len(labels) else [best]
+    return {labels[code]: float(values[code]) for code in places}
 
 
 class Predictions(NamedTuple):

@@ -29,9 +29,9 @@ class NumberModel(NamedTuple):
         order = np.argsort(values)
         between = (values[order][1:] + values[order][:-1]) / 2
         places: Integers = order[np.searchsorted(between, points)]
-        found = np.zeros_like(scores)
-        np.add.at(found, (np.arange(len(scores))[:, np.newaxis], places), 1 / len(self.errors))
-        return found
+        chances = np.zeros_like(scores)
+        np.add.at(chances, (np.arange(len(scores))[:, np.newaxis], places), 1 / len(self.errors))
+        return chances
 
 
 def fit_numbers(scores: Floats, gold: Codes, labels: Sequence[str]) -> NumberModel:

@@ -88,7 +88,7 @@ class _Cause(NamedTuple):
 
 def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
     """Return the sentence of the first cause that applies; equal numbers are formatted once."""
-    found, unexplained = [""] * items, np.ones(items, dtype=np.bool_)
+    reasons, unexplained = [""] * items, np.ones(items, dtype=np.bool_)
     for cause in causes:
         rows = np.flatnonzero(cause.holds & unexplained)
         if not len(rows):
@@ -99,8 +99,8 @@ def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
         for row, numbers in zip(rows.tolist(), map(tuple, columns.tolist()), strict=True):
             if numbers not in sentences:
                 sentences[numbers] = cause.sentence(*numbers)
-            found[row] = sentences[numbers]
-    return found
+            reasons[row] = sentences[numbers]
+    return reasons
 
 
 def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
@@ -178,14 +178,14 @@ class _Words(NamedTuple):
         return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
 
     def tie(self, *tied: int) -> str:
-        labels = [label for label, one in zip(self.labels, tied, strict=True) if one]
+        labels = [label for label, is_tied in zip(self.labels, tied, strict=True) if is_tied]
         return f"{_listed(labels, 'labels')} are tied"
 
     def unsupported(self, best: int, other: int, answers: int) -> str:
         if other < 0:
             return f"no answer says {self.labels[best]}, {KNOWN_ERRORS} it"
-        said = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
-        return f"{said} {self.labels[other]}, {KNOWN_ERRORS} {self.labels[best]}"
+        answer_text = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
+        return f"{answer_text} {self.labels[other]}, {KNOWN_ERRORS} {self.labels[best]}"
 
     def changed(self, relation: int, flips: int, pairs: int, first: int) -> str:
         comparable = "" if pairs == len(self.models) else "comparable "
@@ -195,9 +195,11 @@ class _Words(NamedTuple):
         return f"{who.strip()} models changed their answer under {self.relations[relation]}"
 
     def contradicted(self, best: int, steady: int, steady_there: int, *voice: int) -> str:
-        place = "" if steady else "on the original text "
+        where = "" if steady else "on the original text "
         verb = ("says", "say") if steady_there else ("most often says", "most often say")
-        speakers = {code: [m for m, said in enumerate(voice) if said == code] for code in sorted({*voice} - {-1})}
+        speakers = {
+            code: [m for m, answer_text in enumerate(voice) if answer_text == code] for code in sorted({*voice} - {-1})
+        }
         if best not in speakers:
             return self._denied(best, verb[0], voice)
         ours = speakers.pop(best)
@@ -205,10 +207,14 @@ class _Words(NamedTuple):
         first, models = next(iter(speakers.items()))
         parts[0] = f"{self._who(models)} {verb[len(models) > 1]} {self.labels[first]}"
         rest = "the others" if len(ours) > 1 and UNDECIDED not in voice else self._who(ours)
-        return f"{place}{', '.join(parts)}, {rest} {self.labels[best]}"
+        return f"{where}{', '.join(parts)}, {rest} {self.labels[best]}"
 
     def _denied(self, best: int, verb: str, voice: Sequence[int]) -> str:
-        speakers = [(self._model(model), self.labels[said]) for model, said in enumerate(voice) if said >= 0]
+        speakers = [
+            (self._model(model), self.labels[answer_text])
+            for model, answer_text in enumerate(voice)
+            if answer_text >= 0
+        ]
         if len(speakers) > 1:
             return f"no model says {self.labels[best]} on the original text"
         model, label = speakers[0]
@@ -216,8 +222,8 @@ class _Words(NamedTuple):
 
     def torn(self, best: int, model: int, ours: int, total: int) -> str:
         its = "its " if len(self.models) > 1 else ""
-        said = f"{ours} of {its}{total} answers {_say(ours)} {self.labels[best]}"
-        return f"{self._model(model)} contradicts itself: {said}"
+        answer_text = f"{ours} of {its}{total} answers {_say(ours)} {self.labels[best]}"
+        return f"{self._model(model)} contradicts itself: {answer_text}"
 
     def minority(self, best: int, other: int, ours: int, total: int) -> str:
         label = self.labels[best]
@@ -229,8 +235,14 @@ class _Words(NamedTuple):
         return f"{against} of {total} answers do not say {label}"
 
     def agreement(self, best: int, answers: int, share: int) -> str:
-        said = f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
-        return f"{said}, with a probability of {share} %{'' if answers == 1 else ' on average'}" if share else said
+        answer_text = (
+            f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
+        )
+        return (
+            f"{answer_text}, with a probability of {share} %{'' if answers == 1 else ' on average'}"
+            if share
+            else answer_text
+        )
 
     def _model(self, model: int) -> str:
         return self.models[model] if len(self.models) > 1 else "the model"

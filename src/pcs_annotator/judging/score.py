@@ -35,8 +35,8 @@ def score(votes: Votes, weights: Weights) -> Floats:
         if aligned.evidence is None:
             scores[rows] = _linear(votes.shares(rows), aligned)
         else:
-            said = read_votes(votes, aligned.evidence.reads, rows)
-            logits = np.tensordot(said, aligned.evidence.log_likelihood, axes=3) + aligned.evidence.log_prior
+            shares = read_votes(votes, aligned.evidence.reads, rows)
+            logits = np.tensordot(shares, aligned.evidence.log_likelihood, axes=3) + aligned.evidence.log_prior
             scores[rows] = softmax(logits)
     scores[votes.silent] = 1 / len(votes.labels)
     return np.round(scores, DECIMALS, out=scores)
@@ -61,21 +61,21 @@ def read_votes(votes: Votes, reads: VoteScale, rows: slice = slice(None)) -> Flo
     A cell is the mean of its draws; for mean log-odds, divided by the number of cells that the annotator answered.
     """
     codes = votes.codes[rows]
-    said = votes.shares(rows) if votes.grades is None else _read_graded(codes, votes.grades[rows], reads)
+    shares = votes.shares(rows) if votes.grades is None else _read_graded(codes, votes.grades[rows], reads)
     if reads == "mean log-odds":
         answered = (codes >= 0).any(axis=3).sum(axis=2)
-        said /= np.maximum(answered, 1)[:, :, np.newaxis, np.newaxis]
-    return said
+        shares /= np.maximum(answered, 1)[:, :, np.newaxis, np.newaxis]
+    return shares
 
 
 def _read_graded(codes: Codes, grades: Grades, reads: VoteScale) -> Floats:
     """Return what votes say, some of them graded. A hard vote reads the same either way: 1 for its label."""
-    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)).astype(np.float64)
+    shares = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=CODE)).astype(np.float64)
     graded = ~np.isnan(grades[..., 0])
-    said[graded] = read_grades(grades[graded], reads)
+    shares[graded] = read_grades(grades[graded], reads)
     if codes.shape[3] == 1:
-        return said[:, :, :, 0]
-    return np.asarray(said.sum(axis=3) / np.maximum((codes >= 0).sum(axis=3, keepdims=True), 1))
+        return shares[:, :, :, 0]
+    return np.asarray(shares.sum(axis=3) / np.maximum((codes >= 0).sum(axis=3, keepdims=True), 1))
 
 
 def read_grades(grades: Grades, reads: VoteScale) -> Floats:

@@ -57,10 +57,10 @@ class TextModel:
         """Return the share of the n-grams of each text that are in a gold text too; of a gold text, in another one."""
         counts = count_ngrams(texts)
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        own = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
+        own_counts = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
         in_texts = np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)[counts.indices]
-        known = np.bincount(rows, in_texts > own[rows], minlength=len(texts))
-        return np.asarray(known / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
+        times = np.bincount(rows, in_texts > own_counts[rows], minlength=len(texts))
+        return np.asarray(times / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -90,16 +90,16 @@ class TextModel:
 
 @lru_cache(maxsize=REMEMBERED)  # labels, report and review ask about the same texts
 def _read(model: TextModel, texts: tuple[str, ...]) -> Floats:
-    found = np.empty((len(texts), len(model.labels)))
+    log_probs = np.empty((len(texts), len(model.labels)))
     for start in range(0, len(texts), READ_AT_A_TIME):
         part = texts[start : start + READ_AT_A_TIME]
         logits = weigh(count_ngrams(part), model.rarity) @ model.weights + model.offsets
-        found[start : start + len(part)] = _bounded(log_softmax(logits))
+        log_probs[start : start + len(part)] = _bounded(log_softmax(logits))
     for row, text in enumerate(texts):
         known = model.held_out.get(text_key(text))
         if known is not None:
-            found[row] = known
-    return found
+            log_probs[row] = known
+    return log_probs
 
 
 def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0) -> TextModel | None:
@@ -114,7 +114,7 @@ def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], see
     alike = (vectors @ vectors.T).toarray().astype(np.float64)
     few = np.random.default_rng(seed).permutation(len(gold))[:ROWS_TO_CHOOSE]
     tried = [_fit(alike[np.ix_(few, few)], gold[few], len(labels), ridge) for ridge in RIDGES]
-    ridge = RIDGES[int(np.argmin([one.loss for one in tried]))]
+    ridge = RIDGES[int(np.argmin([trial.loss for trial in tried]))]
     fitted = _fit(alike, gold, len(labels), ridge)
     weights = _rounded(np.asarray(vectors.T @ (fitted.steepness * fitted.duals)))
     held_out = _bounded(log_softmax(fitted.left_out)).round(4)
@@ -166,13 +166,13 @@ def _telling_words(
     words = sorted(word for word, times in seen.items() if times > 1 and 2 < len(word) <= LONGEST_WORD)
     if not words:
         return {label: () for label in labels}
-    said = weigh(count_ngrams(words), rarity) @ weights
-    said -= said.mean(axis=1, keepdims=True)
+    contributions = weigh(count_ngrams(words), rarity) @ weights
+    contributions -= contributions.mean(axis=1, keepdims=True)
     # a word in few texts may be there by chance
-    said *= np.array([1 - 1 / seen[word] for word in words])[:, np.newaxis]
-    best = np.argsort(-said, axis=0, kind="stable")[:WORDS_SHOWN]
+    contributions *= np.array([1 - 1 / seen[word] for word in words])[:, np.newaxis]
+    best = np.argsort(-contributions, axis=0, kind="stable")[:WORDS_SHOWN]
     return {
-        label: tuple(words[row] for row in best[:, code].tolist() if said[row, code] > 0)
+        label: tuple(words[row] for row in best[:, code].tolist() if contributions[row, code] > 0)
         for code, label in enumerate(labels)
     }
 

@@ -67,8 +67,8 @@ def _known_by_one(votes: Votes, places: Sequence[int], split: Mask, trial: HeldO
     gold = np.array(positions_of(trial.labels, votes.labels, "label"))[trial.gold]
     agrees = votes.codes[places].reshape(len(places), -1) == gold[:, np.newaxis]
     most = int(agrees[split].sum(axis=0).max())
-    if votes.read is not None:
-        most = max(most, int((votes.read[places].argmax(axis=1) == gold)[split].sum()))
+    if votes.text_log_probs is not None:
+        most = max(most, int((votes.text_log_probs[places].argmax(axis=1) == gold)[split].sum()))
     return most >= NEARLY * right
 
 

@@ -166,7 +166,7 @@ def learn(
         model, trial = fit_model(
             votes, codes, how, random_sample=once.drawn, distinct=once.distinct, copies=once.copies
         )
-        votes = replace(votes, read=model.read(votes))
+        votes = replace(votes, text_log_probs=model.read(votes))
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:

@@ -286,4 +286,4 @@ def _widened(votes: Votes, like: Votes) -> Votes:
     if votes.grades is not None:
         grades = np.full((*codes.shape, len(votes.labels)), np.nan, dtype=np.float32)
         grades[:, places] = votes.grades
-    return replace(like, ids=votes.ids, codes=codes, grades=grades, stated=None, texts=votes.texts, read=None)
+    return replace(like, ids=votes.ids, codes=codes, grades=grades, stated=None, texts=votes.texts, text_log_probs=None)

@@ -187,7 +187,7 @@ def figures_of_groups(path: Path, by: str) -> by_group.FiguresByGroup:
     model, trial, rows = _tried(recorded, settings)
     how = scored.EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     best = harness.scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
-    votes, right = replace(votes, read=model.read(votes)), best == trial.gold
+    votes, right = replace(votes, text_log_probs=model.read(votes)), best == trial.gold
     return by_group.figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
@@ -203,7 +203,7 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
         )
     if trial is None:
         raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
-    with_texts = replace(votes, read=model.read(votes))
+    with_texts = replace(votes, text_log_probs=model.read(votes))
     return model, trial, fitting.labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 
 

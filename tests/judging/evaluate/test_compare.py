@@ -172,7 +172,7 @@ def test_what_more_questions_bought_is_seen_with_the_texts_on_both_sides() -> No
     votes, gold = graded_votes([0.1, 0.1])
     read = np.log(np.where(np.eye(len(votes.labels))[gold] > 0, 0.98, 0.02))
     names = ["logit", "uniform", "first question only"]
-    both, alone, _, first = cross_validate(replace(votes, read=read), gold, names, resamples=20)
+    both, alone, _, first = cross_validate(replace(votes, text_log_probs=read), gold, names, resamples=20)
     assert [both.accuracy.value, first.accuracy.value] == [1, 1]
     assert alone.accuracy.value < 0.9
     assert first.accuracy_behind is not None

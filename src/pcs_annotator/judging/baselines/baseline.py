@@ -61,10 +61,10 @@ def original_column(votes: Votes, who: str) -> int:
 
 def plain_rows(votes: Votes, who: str) -> list[int]:
     """Return the positions of the annotators that gave plain labels, without stating a confidence."""
-    found = [row for row, name in enumerate(votes.annotators) if not kind_of(name)]
-    if not found:
+    rows_found = [row for row, name in enumerate(votes.annotators) if not kind_of(name)]
+    if not rows_found:
         raise UndefinedMetric(f"{who} needs plain labels: record a model without an elicitation too")
-    return found
+    return rows_found
 
 
 def cells_of(votes: Votes, annotators: Sequence[int], relations: Sequence[int], draws: int | None = None) -> Mask:
@@ -124,10 +124,10 @@ class MajorityVote(ZeroShot):
     def rows(self, votes: Votes) -> list[int]:
         """Return the positions of the annotators, of which two or more must have answered."""
         rows = plain_rows(votes, self.name)
-        found = int((votes.codes[:, rows, original_column(votes, self.name), 0] >= 0).any(axis=0).sum())
-        if found < 2:
+        asked = int((votes.codes[:, rows, original_column(votes, self.name), 0] >= 0).any(axis=0).sum())
+        if asked < 2:
             raise UndefinedMetric(
-                f"{self.name} needs answers of two models or more, and these votes have {found}: record more"
+                f"{self.name} needs answers of two models or more, and these votes have {asked}: record more"
             )
         return rows
 

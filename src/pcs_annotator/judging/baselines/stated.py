@@ -38,10 +38,10 @@ def complete(stated: Floats) -> Floats:
     1, or to less with every label named, are divided by their sum.
     """
     named = ~np.isnan(stated)
-    given = np.clip(np.where(named, stated, 0.0), 0.0, 1.0)
+    probabilities = np.clip(np.where(named, stated, 0.0), 0.0, 1.0)
     unnamed = (~named).sum(axis=-1, keepdims=True)
-    rest = np.maximum(1 - given.sum(axis=-1, keepdims=True), 0.0)
-    filled = np.where(named, given, rest / np.maximum(unnamed, 1))
+    rest = np.maximum(1 - probabilities.sum(axis=-1, keepdims=True), 0.0)
+    filled = np.where(named, probabilities, rest / np.maximum(unnamed, 1))
     total = filled.sum(axis=-1, keepdims=True)
     # "0 % for every label" is uniform, which differs from no answer
     shares = np.where(total > 0, filled / np.where(total > 0, total, 1.0), 1 / stated.shape[-1])
@@ -73,13 +73,15 @@ class StatedBaseline:
         """Return the annotators to use, and all stated probabilities; `…-k` takes the only number of guesses."""
         any_k, like = self.name.endswith("-k"), self.name.removesuffix("k")
         record = f"{like}2" if any_k else self.name
-        found = elicited(votes, lambda kind: kind.startswith(like) if any_k else kind == self.name, self.name, record)
-        kinds = sorted({kind_of(votes.annotators[row]) for row in found[0]}, key=guesses_of)
+        record_found = elicited(
+            votes, lambda kind: kind.startswith(like) if any_k else kind == self.name, self.name, record
+        )
+        kinds = sorted({kind_of(votes.annotators[row]) for row in record_found[0]}, key=guesses_of)
         if len(kinds) > 1:
             raise UndefinedMetric(
                 f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: set k"
             )
-        return found
+        return record_found
 
     def scores(self, votes: Votes) -> Floats:
         """Return the probabilities stated about the original, averaged over draws, then over annotators."""
@@ -142,14 +144,16 @@ class Spuq:
         if stated is None:
             signs = np.where(answers >= 0, answers == guess[:, :, np.newaxis, np.newaxis], np.nan)
         else:
-            told, own = stated[:, rows][:, :, columns], np.maximum(answers, 0)[..., np.newaxis]
-            sure = np.take_along_axis(told, own, axis=-1)[..., 0]  # what each annotator stated for its own answer
+            stated_there, own_answer = stated[:, rows][:, :, columns], np.maximum(answers, 0)[..., np.newaxis]
+            sure = np.take_along_axis(stated_there, own_answer, axis=-1)[
+                ..., 0
+            ]  # what each annotator stated for its own answer
             signs = np.where(answers >= 0, np.clip(sure, 0.0, 1.0), np.nan)
         compared = np.where(guess >= 0, (~np.isnan(signs)).sum(axis=(2, 3)), 0)
-        known = int((compared > 0).any(axis=1).sum())
-        if 2 * known < len(compared):  # the rest would be ties
+        compared_rows = int((compared > 0).any(axis=1).sum())
+        if 2 * compared_rows < len(compared):  # the rest would be ties
             raise UndefinedMetric(
-                f"{self.name} needs answers on perturbed inputs, and {known} of {len(compared)} rows have one: "
+                f"{self.name} needs answers on perturbed inputs, and {compared_rows} of {len(compared)} rows have one: "
                 "record relations that apply to more texts, such as llm:paraphrase or frame"
             )
         confidence = np.nansum(signs, axis=(2, 3)) / np.maximum(compared, 1)

@@ -54,12 +54,12 @@ class Scale(NamedTuple):
 
     def alphas(self, pairs: Floats) -> dict[str, Floats]:
         """Return every kind of α that these labels allow, on coincidences."""
-        found = {"alpha": alpha_on(pairs)}
+        alphas = {"alpha": alpha_on(pairs)}
         if self.ordered:
-            found["alpha_ordinal"] = alpha_on(pairs, "ordinal")
+            alphas["alpha_ordinal"] = alpha_on(pairs, "ordinal")
         if self.values:
-            found["alpha_interval"] = alpha_on(pairs, "interval", self.values)
-        return found
+            alphas["alpha_interval"] = alpha_on(pairs, "interval", self.values)
+        return alphas
 
 
 class Resampling(NamedTuple):
@@ -94,8 +94,8 @@ class AgainstGold:
     def in_order(self, order: Sequence[str], how: Resampling | None = None) -> AgainstGold:
         """Return the same rows for labels that have an order, from the lowest to the highest, with more figures."""
         codes = np.array([*positions_of(self.labels, order, "label"), UNLABELLED], dtype=CODE)
-        given, gold = np.repeat(np.argwhere(self.table >= 0), self.table.ravel(), axis=0).T
-        return against_gold(codes[given], codes[gold], order, Scale.of(order, ordered=True), how)
+        assigned, gold = np.repeat(np.argwhere(self.table >= 0), self.table.ravel(), axis=0).T
+        return against_gold(codes[assigned], codes[gold], order, Scale.of(order, ordered=True), how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -144,28 +144,30 @@ class AmongCoders:
 
 
 def against_gold(
-    given: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
+    assigned: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
 ) -> AgainstGold:
     """Return labels against gold, both as positions in `labels`; negative where a row was given none."""
     how, size = how or Resampling(), len(labels)
-    lines = np.where(given < 0, size, given)
+    lines = np.where(assigned < 0, size, assigned)
 
     def tables(counts: Floats) -> Floats:
         return pair_tables(lines, gold, counts, size + 1)[:, :, :size]
 
-    found = measure(
+    measured = measure(
         lambda counts: _figures_on(tables(counts), scale), gold, how.resamples, how.seed, cells=(size + 1) ** 2
     )
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
-    overall = {name: _estimate(name, found[name], table[:size], len(gold), how) for name in found if ":" not in name}
-    overall["accuracy"] = accuracy_of(found["accuracy"].value, len(gold))
+    overall = {
+        name: _estimate(name, measured[name], table[:size], len(gold), how) for name in measured if ":" not in name
+    }
+    overall["accuracy"] = accuracy_of(measured["accuracy"].value, len(gold))
     by_label = {}
     for code, label in enumerate(labels):
         hits, said, true = int(table[code, code]), int(table[code].sum()), int(table[:, code].sum())
         by_label[label] = {
             "precision": Estimate(hits / said, exact_interval(hits, said), said) if said else None,
             "recall": Estimate(hits / true, exact_interval(hits, true), true) if true else None,
-            "f1": _estimate("f1", found[f"f1:{code}"], table, said + true - hits, how),
+            "f1": _estimate("f1", measured[f"f1:{code}"], table, said + true - hits, how),
         }
     return AgainstGold(
         labels=tuple(labels),
@@ -190,8 +192,8 @@ def among_coders(
     voices = dict(zip(coders.names, coders.codes, strict=True))
     names = coders.names
     pairs = [
-        CoderPair(one, other, _pair(voices[one], voices[other], len(labels), scale, plain))
-        for one, other in combinations(names, 2)
+        CoderPair(first, other, _pair(voices[first], voices[other], len(labels), scale, plain))
+        for first, other in combinations(names, 2)
     ]
     if model is not None:
         others = {**voices, **({MAJORITY: majority} if len(names) > 1 else {})}
@@ -238,18 +240,20 @@ def _of_people(
     patterns = np.unique(codes, axis=1, return_inverse=True)[1].ravel() if codes.size else np.zeros(0)
     if (patterns == patterns[:1]).all():
         return {}
-    found = measure(figures, patterns, how.resamples, how.seed, cells=len(table) ** 2)
-    return _known({name: _estimate(name, one, table, codes.shape[1], how) for name, one in found.items()})
+    measured = measure(figures, patterns, how.resamples, how.seed, cells=len(table) ** 2)
+    return _known(
+        {name: _estimate(name, measure_of, table, codes.shape[1], how) for name, measure_of in measured.items()}
+    )
 
 
 def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
     """Return figures of tables `[resample, label, gold]`, whose last line is without label; `f1:2` is of label 2."""
     named = tables[:, :-1]
-    hits, said, true = _diagonal(named), named.sum(axis=2), tables.sum(axis=1)
-    seen, rows = said + true > 0, true.sum(axis=1)
+    hits, assigned, true = _diagonal(named), named.sum(axis=2), tables.sum(axis=1)
+    seen, rows = assigned + true > 0, true.sum(axis=1)
     rank, named_rows = np.arange(named.shape[-1]), named.sum(axis=(1, 2))
     off = (named * np.abs(rank[:, np.newaxis] - rank)).sum(axis=(1, 2))  # steps, over the rows that have a label
-    parts = {"precision": _share(hits, said), "recall": _share(hits, true), "f1": _share(2 * hits, said + true)}
+    parts = {"precision": _share(hits, assigned), "recall": _share(hits, true), "f1": _share(2 * hits, assigned + true)}
     f1 = np.where(seen, parts["f1"], np.nan)
     return {
         "accuracy": hits.sum(axis=1) / rows,
@@ -270,16 +274,16 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(part / np.where(whole > 0, whole, 1))
 
 
-def _estimate(name: str, found: Measured, table: Any, rows: int, how: Resampling) -> Estimate | None:
+def _estimate(name: str, measured: Measured, table: Any, rows: int, how: Resampling) -> Estimate | None:
     """Return a figure with its interval; κ and α may be negative, and are as unsure as the share of equal labels."""
     if not name.startswith(("kappa", "alpha")):
-        return estimate_of(*found, rows, least_share(max(rows, 1)), widening=how.widening)
+        return estimate_of(*measured, rows, least_share(max(rows, 1)), widening=how.widening)
     total = max(table.sum(), 1)  # rows without a label are left out
     chance = min(float(table.sum(axis=0) @ table.sum(axis=1)) / total**2, 1 - 1e-9)
     rows = min(rows, int(total))
     least = 1 - (1 - least_share(rows)) / (1 - chance)
-    return estimate_of(*found, rows, least, widening=how.widening, lowest=-1.0)
+    return estimate_of(*measured, rows, least, widening=how.widening, lowest=-1.0)
 
 
 def _known(figures: Mapping[str, Estimate | None]) -> dict[str, Estimate]:
-    return {name: found for name, found in figures.items() if found is not None}
+    return {name: estimate for name, estimate in figures.items() if estimate is not None}

@@ -66,56 +66,56 @@ ABOUT_LOG_PROBS = (
 LOWER_IS_BETTER = {"ece_score", "ece_confidence", "brier", "aurc", "review_share_90", "review_share_95"}
 
 
-def agreement_tables(found: AgainstGold) -> list[ResultTable]:
+def agreement_tables(agreement: AgainstGold) -> list[ResultTable]:
     """Return figures over all labels, figures per label, and the confusion matrix; of numbers only the first."""
-    figures = [[TITLES[name], cell_of(one), one.n] for name, one in found.figures.items()]
-    missing, numbers = int(found.table[-1].sum()), not found.by_label
+    figures = [[TITLES[name], cell_of(estimate), estimate.n] for name, estimate in agreement.figures.items()]
+    missing, numbers = int(agreement.table[-1].sum()), not agreement.by_label
     left_out = f"{missing:,} rows without a label count as wrong; κ and α leave them out."
     left_out = f"Rows without a number, which are left out: {missing:,}." if numbers else left_out
     overall = ResultTable(
         name="agreement",
-        title=f"Labels against gold on {found.n - (missing if numbers else 0):,} held-out rows",
+        title=f"Labels against gold on {agreement.n - (missing if numbers else 0):,} held-out rows",
         columns=("Figure", "Value", "n"),
         rows=figures,
         notes=[HELD_OUT, ABOUT_INTERVALS, *([] if numbers else [ABOUT_KAPPA]), *([left_out] if missing else [])],
     )
-    return [overall] if numbers else [overall, _by_label(found), _confusion(found)]
+    return [overall] if numbers else [overall, _by_label(agreement), _confusion(agreement)]
 
 
-def _by_label(found: AgainstGold) -> ResultTable:
+def _by_label(agreement: AgainstGold) -> ResultTable:
     rows: list[list[Content]] = []
-    for code, (label, figures) in enumerate(found.by_label.items()):
+    for code, (label, figures) in enumerate(agreement.by_label.items()):
         cells = [cell_of(figures.get(name)) for name in ("precision", "recall", "f1")]
-        rows.append([label, *cells, int(found.table[code].sum()), int(found.table[:, code].sum())])
+        rows.append([label, *cells, int(agreement.table[code].sum()), int(agreement.table[:, code].sum())])
     missing = [ABOUT_F1] if any(row[3] is None and row[5] for row in rows) else []
     return ResultTable(
         name="labels",
-        title=f"Precision, recall and F1 per label on {found.n:,} held-out rows",
+        title=f"Precision, recall and F1 per label on {agreement.n:,} held-out rows",
         columns=("Label", "Precision", "Recall", "F1", "n labelled", "n gold"),
         rows=rows,
         notes=[ABOUT_INTERVALS, *missing],
     )
 
 
-def _confusion(found: AgainstGold) -> ResultTable:
+def _confusion(agreement: AgainstGold) -> ResultTable:
     """Return the confusion matrix: counts and, if there is room, their share of the gold label."""
-    numbered = len(found.labels) > MOST_NAMED
+    numbered = len(agreement.labels) > MOST_NAMED
 
-    names = [f"{place} {label}" if numbered else label for place, label in enumerate(found.labels, 1)]
+    names = [f"{number} {label}" if numbered else label for number, label in enumerate(agreement.labels, 1)]
     # a label named as another column gets a prefix, because headings decide how numbers look
-    heads = [f"gold {label}" if label in ("Label", "all") else label for label in found.labels]
-    gold = found.table.sum(axis=0)
-    lines = [*zip(names, found.table, strict=False)]
-    if found.table[-1].any():
-        lines.append((NO_LABEL, found.table[-1]))
+    heads = [f"gold {label}" if label in ("Label", "all") else label for label in agreement.labels]
+    gold = agreement.table.sum(axis=0)
+    lines = [*zip(names, agreement.table, strict=False)]
+    if agreement.table[-1].any():
+        lines.append((NO_LABEL, agreement.table[-1]))
     rows: list[list[Content]] = [
         [name, *(line.tolist() if numbered else map(_share, line.tolist(), gold.tolist())), int(line.sum())]
         for name, line in lines
     ]
-    rows.append(["all", *map(int, gold), found.n])
+    rows.append(["all", *map(int, gold), agreement.n])
     return ResultTable(
         name="confusion",
-        title=f"Labels (lines) against gold (columns) on {found.n:,} held-out rows",
+        title=f"Labels (lines) against gold (columns) on {agreement.n:,} held-out rows",
         columns=("Label", *(map(str, range(1, len(heads) + 1)) if numbered else heads), "all"),
         rows=rows,
         notes=["Counts of rows." if numbered else "Counts, and in brackets their share of the gold label's rows."],
@@ -126,86 +126,93 @@ def _share(count: int, whole: int) -> str:
     return f"{count:,} ({100 * count / whole:.0f} %)" if whole else f"{count:,}"
 
 
-def coders_table(found: AmongCoders) -> ResultTable:
+def coders_table(agreement: AmongCoders) -> ResultTable:
     """Return how far people agree, two by two and all together, and the model with each of them."""
-    names = list(dict.fromkeys(name for one in found.pairs for name in one.figures))
+    names = list(dict.fromkeys(name for pair in agreement.pairs for name in pair.figures))
     rows: list[list[Content]] = [
         [
-            one.first,
-            one.second,
-            *(cell_of(one.figures.get(name)) for name in names),
-            max((found.n for found in one.figures.values()), default=0),
+            pair.first,
+            pair.second,
+            *(cell_of(pair.figures.get(name)) for name in names),
+            max((agreement.n for agreement in pair.figures.values()), default=0),
         ]
-        for one in found.pairs
+        for pair in agreement.pairs
     ]
     notes = [
         ABOUT_PAIRS,
-        f"{found.rows:,} rows have labels of two coders or more; {found.tied:,} of them have no majority.",
-        *(f"{TITLES[name]}, of all coders: {shown(one)} on {one.n:,} rows." for name, one in found.alpha.items()),
-        about_replacing(found),
+        f"{agreement.rows:,} rows have labels of two coders or more; {agreement.tied:,} of them have no majority.",
+        *(
+            f"{TITLES[name]}, of all coders: {shown(pair)} on {pair.n:,} rows."
+            for name, pair in agreement.alpha.items()
+        ),
+        about_replacing(agreement),
     ]
     return ResultTable(
         name="coders",
-        title=f"Agreement among {len(found.names)} coders, and of the model with them",
+        title=f"Agreement among {len(agreement.names)} coders, and of the model with them",
         columns=("First", "Second", *(TITLES[name] for name in names), "n"),
         rows=rows,
         notes=notes,
     )
 
 
-def about_replacing(found: AmongCoders) -> str:
+def about_replacing(agreement: AmongCoders) -> str:
     """Return whether the model may replace a coder, or why that was not tested."""
-    if found.replacing is None:
-        return f"Whether the model may replace a coder was not tested: {found.not_tested or 'an earlier version ran'}."
-    return found.replacing.sentence(found.names)
+    if agreement.replacing is None:
+        return (
+            f"Whether the model may replace a coder was not tested: {agreement.not_tested or 'an earlier version ran'}."
+        )
+    return agreement.replacing.sentence(agreement.names)
 
 
-def tidy_table(found: AgainstGold, coders: AmongCoders | None) -> ResultTable:
+def tidy_table(agreement: AgainstGold, coders: AmongCoders | None) -> ResultTable:
     """Return one row per figure, for other programs."""
-    rows: list[list[Content]] = [_tidy(name, "", "", one) for name, one in found.figures.items()]
-    for label, figures in found.by_label.items():
-        rows += [_tidy(name, label, "", one) for name, one in figures.items()]
-    given, gold = found.table.sum(axis=1).tolist(), found.table.sum(axis=0).tolist()
-    for line, label in enumerate((*found.labels, NO_LABEL)):
-        for column, true in enumerate(found.labels):
-            count = int(found.table[line, column])
-            if given[line]:
-                rows.append(["count", label, true, count, None, None, found.n])
-                rows.append(["share_of_label", label, true, count / given[line], None, None, given[line]])
-            if given[line] and gold[column]:
+    rows: list[list[Content]] = [_tidy(name, "", "", estimate) for name, estimate in agreement.figures.items()]
+    for label, figures in agreement.by_label.items():
+        rows += [_tidy(name, label, "", estimate) for name, estimate in figures.items()]
+    assigned, gold = agreement.table.sum(axis=1).tolist(), agreement.table.sum(axis=0).tolist()
+    for line, label in enumerate((*agreement.labels, NO_LABEL)):
+        for column, true in enumerate(agreement.labels):
+            count = int(agreement.table[line, column])
+            if assigned[line]:
+                rows.append(["count", label, true, count, None, None, agreement.n])
+                rows.append(["share_of_label", label, true, count / assigned[line], None, None, assigned[line]])
+            if assigned[line] and gold[column]:
                 rows.append(["share_of_gold", label, true, count / gold[column], None, None, gold[column]])
     if coders is not None:
-        rows += [_tidy(f"coders_{name}", "", "", one) for name, one in coders.alpha.items()]
+        rows += [_tidy(f"coders_{name}", "", "", estimate) for name, estimate in coders.alpha.items()]
         for pair in coders.pairs:
-            rows += [_tidy(f"pair_{name}", pair.first, pair.second, one) for name, one in pair.figures.items()]
+            rows += [
+                _tidy(f"pair_{name}", pair.first, pair.second, estimate) for name, estimate in pair.figures.items()
+            ]
     columns = ("quantity", "label", "other", "value", "low", "high", "n")
     return ResultTable(name="figures", title="All figures", columns=columns, rows=rows)
 
 
-def _tidy(name: str, label: str, other: str, found: Estimate) -> list[Content]:
-    return [name, label, other, found.value, *found.interval, found.n]
+def _tidy(name: str, label: str, other: str, estimate: Estimate) -> list[Content]:
+    return [name, label, other, estimate.value, *estimate.interval, estimate.n]
 
 
-def shown(found: Estimate, digits: int = 2) -> str:
+def shown(estimate: Estimate, digits: int = 2) -> str:
     """Return a figure with its interval as text."""
-    low, high = found.interval.rounded(digits)
-    return f"{found.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    low, high = estimate.interval.rounded(digits)
+    return f"{estimate.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
     """Return a table of figures and one of tests against the first method."""
     absent = [f"{name} is not shown: {reason}." for name, reason in evaluation.missing.items()]
-    graded = any(one.graded for one in evaluation.methods)
+    graded = any(method.graded for method in evaluation.methods)
     leading = ("Method", "Calls per item", *([LOG_PROBS] if graded else []))
     columns = (*leading, *METHOD_TITLES.values())
     rows: list[list[Content]] = [
         [
-            one.method,
-            one.calls and one.calls.total,
-            *([yes_or_no(one.graded)] if graded else []),
-            *(cell_of(one.figures.get(name)) for name in FIGURES),
+            method.method,
+            method.calls and method.calls.total,
+            *([yes_or_no(method.graded)] if graded else []),
+            *(cell_of(method.figures.get(name)) for name in FIGURES),
         ]
-        for one in evaluation.methods
+        for method in evaluation.methods
     ]
     rows += [[name, *[None] * (len(columns) - 1)] for name in evaluation.missing]
     figures = ResultTable(
@@ -229,7 +236,9 @@ def _best(evaluation: Evaluation, first: int) -> frozenset[tuple[int, int]]:
     marked = set()
     for column, name in enumerate(FIGURES, first):
         sign = -1 if name in LOWER_IS_BETTER else 1
-        found = {row: one.figures[name].value for row, one in enumerate(evaluation.methods) if name in one.figures}
+        found = {
+            row: method.figures[name].value for row, method in enumerate(evaluation.methods) if name in method.figures
+        }
         values = {row: round(sign * value, 3) for row, value in found.items()}
         marked |= {(row, column) for row, value in values.items() if value == max(values.values())}
     return frozenset(marked)
@@ -239,14 +248,14 @@ def _tests(evaluation: Evaluation) -> ResultTable:
     first = evaluation.methods[0].method
     rows: list[list[Content]] = [
         [
-            one.method,
-            cell_of(one.behind),
-            *map(_p_cell, [one.behind and one.behind.p_value, one.holm]),
-            None if one.holm is None else stars(one.holm),
-            cell_of(one.accuracy_behind),
-            _p_cell(one.holm_accuracy),
+            method.method,
+            cell_of(method.behind),
+            *map(_p_cell, [method.behind and method.behind.p_value, method.holm]),
+            None if method.holm is None else stars(method.holm),
+            cell_of(method.accuracy_behind),
+            _p_cell(method.holm_accuracy),
         ]
-        for one in evaluation.methods[1:]
+        for method in evaluation.methods[1:]
     ]
     columns = (
         f"{first} against", "Class AUROC difference", "p", "p (Holm)", "Significance",

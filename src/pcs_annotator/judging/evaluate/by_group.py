@@ -45,12 +45,12 @@ class FiguresByGroup(NamedTuple):
 
     def table(self) -> ResultTable:
         """Return them as a table."""
-        off = [one.group for one in self.groups if one.miscalibrated]
+        off = [group.group for group in self.groups if group.miscalibrated]
         return ResultTable(
             name="groups",
             title=f"By {self.by}, on gold rows that the fit did not see",
             columns=[self.by, *COLUMNS],
-            rows=[[*one[:-2], f"{one.wrong} of {one.accepted_gold}"] for one in self.groups],
+            rows=[[*group[:-2], f"{group.wrong} of {group.accepted_gold}"] for group in self.groups],
             notes=[ABOUT, *([f"Confidence is outside the interval for {', '.join(off)}."] if off else [])],
         )
 
@@ -63,18 +63,18 @@ def figures_by_group(  # noqa: PLR0913  # what is known about the rows, one argu
     `right` says which of these have the right label, by fits that did not see them.
     """
     group_of, everything = dict(zip(votes.ids, groups, strict=True)), np.array(groups, dtype=object)
-    own = np.array([group_of[name] for name in gold.ids], dtype=object)
+    group_names = np.array([group_of[name] for name in gold.ids], dtype=object)
     judged, accepted, certificate = trial.judged, model.judged(votes).accepted, model.certificate
-    taken = np.zeros(len(own), dtype=np.bool_)
+    taken = np.zeros(len(group_names), dtype=np.bool_)
     if certificate is not None:
         names, codes = gold.coded_groups(certificate.groups) if model.by else (gold.labels, judged.best)
         taken = certificate.accepts(judged.confidence, codes, names)
-    tested, found = len({*own.tolist()}), []
+    tested, figures = len({*group_names.tolist()}), []
     for name in sorted({*groups}):
-        rows, all_rows = own == name, everything == name
+        rows, all_rows = group_names == name, everything == name
         count, correct = int(rows.sum()), int(right[rows].sum())
         ends = exact_interval(correct, count, 1 - (1 - LEVEL) / tested) if count else None
-        found.append(
+        figures.append(
             GroupFigures(
                 group=name,
                 rows=int(all_rows.sum()),
@@ -86,4 +86,4 @@ def figures_by_group(  # noqa: PLR0913  # what is known about the rows, one argu
                 wrong=int((taken & rows & ~judged.right).sum()),
             )
         )
-    return FiguresByGroup(by, found)
+    return FiguresByGroup(by, figures)

@@ -50,7 +50,7 @@ class Evaluation:
             **self.how.to_dict(self.n),
             "calibration": self.how.calibration,
             "rewritten": sorted(self.how.rewritten),
-            "methods": [one.as_evaluated() for one in self.methods],
+            "methods": [method.as_evaluated() for method in self.methods],
             "missing": dict(self.missing),
             "notes": list(self.notes),
             "against_gold": self.against_gold.to_dict(),
@@ -80,26 +80,26 @@ def evaluate(
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
     extra, notes = _at_equal_calls(votes, entrants[0])
     with one_thread():
-        read, _ = read_texts(votes, gold, how.seed)
-        if read.read is not None and entrants[0].optimiser is not None:
-            first = replace(entrants[0].votes, read=read.read)
+        log_probs, _ = read_texts(votes, gold, how.seed)
+        if log_probs.text_log_probs is not None and entrants[0].optimiser is not None:
+            first = replace(entrants[0].votes, text_log_probs=log_probs.text_log_probs)
             entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
         scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
         scored[0] = replace(scored[0], shape=how.shape)  # it labels the run
-        found = figures.side_by_side(scored)
+        results = figures.side_by_side(scored)
         against = _against_gold(scored[0], labels)
-    absent = [] if all("auroc_confidence" in one.figures for one in found) else [figures.NO_CONFIDENCE_AUROC]
+    absent = [] if all("auroc_confidence" in one.figures for one in results) else [figures.NO_CONFIDENCE_AUROC]
     notes = [figures.HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
-    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
+    return Evaluation(n=len(gold), how=how, methods=results, missing=missing, notes=notes, against_gold=against)
 
 
 def _against_gold(first: Scored, labels: Sequence[str]) -> AgainstGold:
     """Return a method's held-out labels against gold, in the order of `labels`."""
     votes, how = first.entrant.votes, first.how
     order = np.array(positions_of(votes.labels, labels, "label"), dtype=CODE)
-    given = np.where(votes.silent, UNLABELLED, order[first.best]).astype(CODE)
+    assigned = np.where(votes.silent, UNLABELLED, order[first.best]).astype(CODE)
     scale = Scale.of(labels, ordered=bool(how.order))
-    return against_gold(given, order[first.gold], labels, scale, Resampling(how.resamples, how.seed))
+    return against_gold(assigned, order[first.gold], labels, scale, Resampling(how.resamples, how.seed))
 
 
 def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:
@@ -170,14 +170,14 @@ def cross_validate(
     splits = splits or Splits()
     check_rows(gold, splits.folds)
     how = EvaluationOptions(resamples=resamples, **asdict(splits))
-    found = []
-    alone = replace(votes, read=None)
-    for place, name in enumerate((names[0], *([] if votes.read is None else [VOTES_ALONE]), *names[1:])):
-        entrant = _entrant(name, names[0], alone if place and name != FIRST_QUESTION else votes, gold)
+    results = []
+    alone = replace(votes, text_log_probs=None)
+    for position, name in enumerate((names[0], *([] if votes.text_log_probs is None else [VOTES_ALONE]), *names[1:])):
+        entrant = _entrant(name, names[0], alone if position and name != FIRST_QUESTION else votes, gold)
         scored = Scored.of(entrant, gold, how)
-        labels_run = not place or name in (VOTES_ALONE, FIRST_QUESTION)
-        found.append(scored.labelling(shape) if labels_run else scored)
-    return figures.side_by_side(found)
+        labels_run = not position or name in (VOTES_ALONE, FIRST_QUESTION)
+        results.append(scored.labelling(shape) if labels_run else scored)
+    return figures.side_by_side(results)
 
 
 def scored_run(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions, shape: LabelShape = ONE) -> Scored:
@@ -246,8 +246,8 @@ class PairFigures:
             "n": self.n,
             **self.how.to_dict(self.n),
             **{
-                side: {name: figures.figure_json(one) for name, one in own.items()}
-                for side, own in zip("ab", self.figures, strict=True)
+                side: {name: figures.figure_json(figure) for name, figure in figures_of.items()}
+                for side, figures_of in zip("ab", self.figures, strict=True)
             },
             "difference": {"accuracy": figures.test_json(self.accuracy), "auroc": figures.test_json(self.auroc)},
             "right": self.right._asdict(),
@@ -257,18 +257,20 @@ class PairFigures:
 def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOptions | None = None) -> PairFigures:
     """Return the figures of two contenders on the same gold rows and splits, with paired tests."""
     how = how or EvaluationOptions()
-    if len({(tuple(one.votes.ids), tuple(one.votes.labels)) for one in contenders}) > 1:
+    if len({(tuple(contender.votes.ids), tuple(contender.votes.labels)) for contender in contenders}) > 1:
         raise MismatchError("the votes have other items or labels: give both the same ones, in the same order")
     scored = []
     with one_thread():
-        for one in contenders:
-            votes, truth = labelled_rows(one.votes, gold, how.folds)
-            own = replace(how, calibration=one.calibration)
-            scored.append(scored_run(votes, truth, one.optimiser, own, one.shape))
+        for contender in contenders:
+            votes, truth = labelled_rows(contender.votes, gold, how.folds)
+            own_how = replace(how, calibration=contender.calibration)
+            scored.append(scored_run(votes, truth, contender.optimiser, own_how, contender.shape))
         second, first = figures.side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
-    right = np.bincount(3 - [2, 1] @ np.array([one.best == one.gold for one in scored]), minlength=4).tolist()
+    right = np.bincount(
+        3 - [2, 1] @ np.array([contender.best == contender.gold for contender in scored]), minlength=4
+    ).tolist()
     return PairFigures(
         n=len(truth),
         how=how,

@@ -71,7 +71,7 @@ def curves_of(trial: HeldOut, *, calibrated: bool = True, resamples: int = 200, 
         rows=rows,
         raw=_rounded(metrics.reliability(trial.scores, trial.gold, bins)),
         calibrated=_rounded(metrics.reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
-        roc=[_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)],
+        roc=[_roc_of(trial, label, position < MOST_ROC, resamples, seed) for position, label in enumerate(present)],
         risk=Risk(*(_rounded(values) for values in (seen / rows, wrong / seen, low, high))),
     )
 
@@ -81,8 +81,8 @@ def _roc_of(trial: HeldOut, label: int, drawn: bool, resamples: int, seed: int) 
     codes: Codes = positive.astype(CODE)
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = metrics.auroc(both, codes)
-    found = np.concatenate([metrics.auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
-    interval = interval_around(value, found, least_auroc(codes), WIDENING)
+    aurocs = np.concatenate([metrics.auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
+    interval = interval_around(value, aurocs, least_auroc(codes), WIDENING)
     roc = Roc(trial.labels[label], _rounded(metrics.Estimate(value, interval, int(positive.sum()))), [], [])
     if not drawn:
         return roc

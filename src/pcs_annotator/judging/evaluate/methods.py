@@ -86,7 +86,7 @@ class Entrant:
         probabilities = (
             crossfit.calibrated_out_of_fold(scores, gold, fold, labels, splits.calibration) for fold in folds
         )
-        return [crossfit.CrossFit(scores, one, ranks=scores) for one in probabilities]
+        return [crossfit.CrossFit(scores, split, ranks=scores) for split in probabilities]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def _method(name: str) -> Method:
         return name
     if name in baselines.names():
         return baselines.create(name)
-    known = dict.fromkeys((*OTHERS, *optimisers.names(), *baselines.names()))
-    raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
+    names = dict.fromkeys((*OTHERS, *optimisers.names(), *baselines.names()))
+    raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(names)}")
 
 
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
@@ -159,8 +159,8 @@ def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
     part = votes.hard().select(relations=[original_of(votes)], draws=1)
     if name == MAJORITY:
         return _learner(name, "uniform", part)
-    found = _learner(name, BestAnnotator(), part)
-    return replace(found, calls=Calls(found.calls.questions / len(votes.annotators), 0.0))
+    learner = _learner(name, BestAnnotator(), part)
+    return replace(learner, calls=Calls(learner.calls.questions / len(votes.annotators), 0.0))
 
 
 def _learner(name: str, optimiser: str | Optimiser, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
@@ -176,7 +176,7 @@ def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = Non
     each = np.array([elicitations.calls_of(kind) for kind in kinds], dtype=np.float64)
     answers = (asked if cells is None else asked & cells).sum(axis=(0, 2, 3))
     items = max(len(votes), 1)
-    views = [place for place, name in enumerate(votes.relations) if name in rewritten and name != ORIGINAL]
+    views = [column for column, name in enumerate(votes.relations) if name in rewritten and name != ORIGINAL]
     variants = asked[:, :, views].any(axis=(1, 3))
     return Calls(float(answers @ each / items), float(variants.sum() / items))
 

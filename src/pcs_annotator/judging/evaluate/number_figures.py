@@ -22,13 +22,13 @@ COVERED = 0.9  # how often intervals should contain gold
 SHOWN = ("correlation", "covered", "width")
 
 
-def numbers_against_gold(given: Codes, gold: Codes, labels: Sequence[str], how: Resampling) -> AgainstGold:
+def numbers_against_gold(assigned: Codes, gold: Codes, labels: Sequence[str], how: Resampling) -> AgainstGold:
     """Return how far numbers are off, on average, and their correlation with gold; rows without one are left out."""
-    rows, values = given >= 0, values_of(tuple(labels))
+    rows, values = assigned >= 0, values_of(tuple(labels))
     return AgainstGold(
         labels=("number",),
         table=np.array([[int(rows.sum())], [int((~rows).sum())]]),
-        figures=_figures(values[given[rows]], values[gold[rows]], how),
+        figures=_figures(values[assigned[rows]], values[gold[rows]], how),
         by_label={},
     )
 
@@ -43,29 +43,37 @@ def compare_numbers(
     shape, labels, values = trial.shape, trial.labels, values_of(tuple(trial.labels))
     truth, tails, folds = values[trial.gold], shape.tails(trial.probabilities, labels), splits.fold_of(trial.gold, 0)
     plausible, panels = np.zeros(tails.shape, dtype=np.bool_), {MEDIAN: rows}
-    panels |= {one: rows.select(annotators=[one], relations=[rows.original]) for one in rows.annotators}
-    said = {one: values[shape.choose(score(some, Weights.uniform(some)), labels)] for one, some in panels.items()}
-    wide = {one: np.zeros(len(rows)) for one in panels}
+    panels |= {panel: rows.select(annotators=[panel], relations=[rows.original]) for panel in rows.annotators}
+    assigned = {
+        panel: values[shape.choose(score(some, Weights.uniform(some)), labels)] for panel, some in panels.items()
+    }
+    wide = {panel: np.zeros(len(rows)) for panel in panels}
     for fold in np.unique(folds):
-        own = folds == fold
-        plausible[own] = fit_prediction_sets(tails[~own], trial.gold[~own], 1 - COVERED).of(tails[own])
-        for one, some in panels.items():
-            off = np.abs(said[one] - truth)[~own & ~some.silent]
+        in_fold = folds == fold
+        plausible[in_fold] = fit_prediction_sets(tails[~in_fold], trial.gold[~in_fold], 1 - COVERED).of(tails[in_fold])
+        for panel, some in panels.items():
+            off = np.abs(assigned[panel] - truth)[~in_fold & ~some.silent]
             if len(off):
-                wide[one][own] = np.quantile(off, min(1.0, COVERED * (1 + 1 / len(off))), method="higher")
-    ends = [np.array(one, dtype=np.float64) for one in shape.ends(plausible, labels)]
-    found = {first: _figures(values[trial.judged.best], truth, how, ends, ~rows.silent)}
-    for one, some in panels.items():
-        ends = [said[one] - wide[one], said[one] + wide[one]]
-        found[one] = _figures(said[one], truth, how._replace(widening=1.0), ends, ~some.silent)  # nothing is learned
-    known = [name for name, one in found.items() if one]
-    return {name: found[name] for name in sorted(known, key=lambda name: (name != first, found[name]["error"].value))}
+                wide[panel][in_fold] = np.quantile(off, min(1.0, COVERED * (1 + 1 / len(off))), method="higher")
+    ends = [np.array(panel, dtype=np.float64) for panel in shape.ends(plausible, labels)]
+    figures_of = {first: _figures(values[trial.judged.best], truth, how, ends, ~rows.silent)}
+    for panel, some in panels.items():
+        ends = [assigned[panel] - wide[panel], assigned[panel] + wide[panel]]
+        figures_of[panel] = _figures(
+            assigned[panel], truth, how._replace(widening=1.0), ends, ~some.silent
+        )  # nothing is learned
+    names_with = [name for name, panel in figures_of.items() if panel]
+    return {
+        name: figures_of[name]
+        for name in sorted(names_with, key=lambda name: (name != first, figures_of[name]["error"].value))
+    }
 
 
-def numbers_table(found: Mapping[str, Mapping[str, Estimate]]) -> ResultTable:
+def numbers_table(figures: Mapping[str, Mapping[str, Estimate]]) -> ResultTable:
     """Return the figures of all methods side by side."""
     rows = [
-        [name, cell_of(one["error"]), *(one[key].value for key in SHOWN), one["error"].n] for name, one in found.items()
+        [name, cell_of(estimates["error"]), *(estimates[key].value for key in SHOWN), estimates["error"].n]
+        for name, estimates in figures.items()
     ]
     return ResultTable(
         name="numbers",
@@ -81,25 +89,25 @@ def _figures(
 ) -> dict[str, Estimate]:
     """Return figures with their 95 % intervals; none where they are undefined, because all gold is the same."""
     kept = np.ones(len(gold), dtype=np.bool_) if rows is None else rows
-    ours, truth, *ends = (one[kept][:, np.newaxis] for one in (ours, gold, *ends))
+    ours, truth, *ends = (panel[kept][:, np.newaxis] for panel in (ours, gold, *ends))
 
     def figures(counts: Floats) -> dict[str, Floats]:
         total = counts.sum(axis=0)
-        means = [(counts * one).sum(axis=0) / total for one in (ours, truth)]
-        apart = [one - mean for one, mean in zip((ours, truth), means, strict=True)]
+        means = [(counts * panel).sum(axis=0) / total for panel in (ours, truth)]
+        apart = [panel - mean for panel, mean in zip((ours, truth), means, strict=True)]
         both, first, second = ((counts * a * b).sum(axis=0) for a, b in (apart, apart[:1] * 2, apart[1:] * 2))
-        found = {"error": (counts * np.abs(ours - truth)).sum(axis=0) / total, "mean_error": means[0] - means[1]}
-        found["correlation"] = both / np.sqrt(np.maximum(first * second, 1e-300))
+        measured = {"error": (counts * np.abs(ours - truth)).sum(axis=0) / total, "mean_error": means[0] - means[1]}
+        measured["correlation"] = both / np.sqrt(np.maximum(first * second, 1e-300))
         if ends:
-            found["covered"] = (counts * ((ends[0] <= truth) & (truth <= ends[1]))).sum(axis=0) / total
-            found["width"] = (counts * (ends[1] - ends[0])).sum(axis=0) / total
-        return found
+            measured["covered"] = (counts * ((ends[0] <= truth) & (truth <= ends[1]))).sum(axis=0) / total
+            measured["width"] = (counts * (ends[1] - ends[0])).sum(axis=0) / total
+        return measured
 
-    found = measure(figures, truth[:, 0], how.resamples, how.seed) if len(np.unique(truth)) > 1 else {}
+    measured = measure(figures, truth[:, 0], how.resamples, how.seed) if len(np.unique(truth)) > 1 else {}
     limits = {"error": (0.0, np.inf), "width": (0.0, np.inf), "correlation": (-1.0, 1.0), "covered": (0.0, 1.0)}
     estimates = {}
-    for name, one in found.items():
-        ends_of = one.value + how.widening * (np.quantile(one.resampled, [0.025, 0.975]) - one.resampled.mean())
+    for name, panel in measured.items():
+        ends_of = panel.value + how.widening * (np.quantile(panel.resampled, [0.025, 0.975]) - panel.resampled.mean())
         low, high = np.clip(ends_of, *limits.get(name, (-np.inf, np.inf))).tolist()
-        estimates[name] = Estimate(one.value, Interval(min(low, one.value), max(high, one.value)), len(truth))
+        estimates[name] = Estimate(panel.value, Interval(min(low, panel.value), max(high, panel.value)), len(truth))
     return estimates

@@ -87,35 +87,35 @@ class RelationValues(Frame):
         return f"class AUROC that each relation adds, from {self.n:,} gold rows"
 
     def _columns(self) -> Columns:
-        found: dict[str, list[object]] = {
-            "relation": [one.relation for one in self.relations],
-            "covered": [one.covered for one in self.relations],
-            "calls_per_text": [one.calls for one in self.relations],
+        columns: dict[str, list[object]] = {
+            "relation": [value.relation for value in self.relations],
+            "covered": [value.covered for value in self.relations],
+            "calls_per_text": [value.calls for value in self.relations],
         }
         for name, tests in (
-            ("per_question", [one.per_question for one in self.relations]),
-            ("over_all_texts", [one.gain for one in self.relations]),
+            ("per_question", [value.per_question for value in self.relations]),
+            ("over_all_texts", [value.gain for value in self.relations]),
         ):
-            found[name] = [one and one.difference for one in tests]
-            found[f"{name}_low"] = [one and one.interval.low for one in tests]
-            found[f"{name}_high"] = [one and one.interval.high for one in tests]
-        return {**found, "advice": [one.advice for one in self.relations]}
+            columns[name] = [value and value.difference for value in tests]
+            columns[f"{name}_low"] = [value and value.interval.low for value in tests]
+            columns[f"{name}_high"] = [value and value.interval.high for value in tests]
+        return {**columns, "advice": [value.advice for value in self.relations]}
 
     @property
     def conclusions(self) -> list[str]:
         """What to keep, what to drop and what cannot be told, and what all relations add together."""
-        by_advice = {advice: [one for one in self.relations if one.advice == advice] for advice in ADVICE}
-        said = []
+        by_advice = {advice: [value for value in self.relations if value.advice == advice] for advice in ADVICE}
+        sentences = []
         if keep := by_advice["keep"]:
-            said.append(f"Keep {_named(keep)}: that is more than chance would add.")
+            sentences.append(f"Keep {_named(keep)}: that is more than chance would add.")
         if drop := by_advice["drop"]:
-            said.append(f"Drop {_named(drop)}: that is less than one point per question.")
+            sentences.append(f"Drop {_named(drop)}: that is less than one point per question.")
         if unknown := by_advice["unknown"]:
-            said.append(f"{self.n:,} gold rows cannot tell about {_named(unknown)}.{_needed(unknown, self.n)}")
+            sentences.append(f"{self.n:,} gold rows cannot tell about {_named(unknown)}.{_needed(unknown, self.n)}")
         if self.absent:
-            said.append(f"Nothing is known about {', '.join(self.absent)}: no gold row has an answer under it.")
+            sentences.append(f"Nothing is known about {', '.join(self.absent)}: no gold row has an answer under it.")
         return [
-            *said,
+            *sentences,
             f"All together add {points(self.together)} {POINTS} to the {self.auroc:.3f} of the original alone.",
         ]
 
@@ -124,14 +124,14 @@ class RelationValues(Frame):
         """A line per relation, the largest gain first; gains are in points of class AUROC."""
         rows: list[list[Content]] = [
             [
-                one.relation,
-                f"{100 * one.covered / self.n:.0f} % ({one.covered:,})",
-                one.calls,
-                cell_of(one.per_question, 100),
-                cell_of(one.gain, 100),
-                ADVICE[one.advice],
+                value.relation,
+                f"{100 * value.covered / self.n:.0f} % ({value.covered:,})",
+                value.calls,
+                cell_of(value.per_question, 100),
+                cell_of(value.gain, 100),
+                ADVICE[value.advice],
             ]
-            for one in self.relations
+            for value in self.relations
         ]
         return ResultTable(
             name="relation-value",
@@ -164,7 +164,7 @@ class RelationValues(Frame):
             **self.how.to_dict(self.n),
             "auroc": self.auroc,
             "together": test_json(self.together),
-            "relations": [one.to_dict() for one in self.relations],
+            "relations": [value.to_dict() for value in self.relations],
             "absent": list(self.absent),
             "conclusions": self.conclusions,
         }
@@ -208,7 +208,7 @@ def relation_values(
             gain if covered[name].all() else _gain_on(covered[name], panels[name], alone)
             for name, gain in zip(others, gains, strict=True)
         ]
-    found = [
+    values = [
         RelationValue(
             relation=name,
             covered=int(covered[name].sum()),
@@ -226,7 +226,7 @@ def relation_values(
         graded=any_graded(votes),
         auroc=float(alone.aurocs(np.ones((len(gold), 1)))[0]),
         together=together,
-        relations=sorted(found, key=lambda one: -one.gain.difference),
+        relations=sorted(values, key=lambda value: -value.gain.difference),
         absent=[name for name in covered if name not in others],
         how=how,
     )
@@ -235,14 +235,14 @@ def relation_values(
 def _gains(panels: Sequence[scored.Scored], alone: scored.Scored) -> list[BootstrapTest]:
     """Return by how much the class AUROC of each panel is higher than that of the original alone."""
     methods, gold = [alone, *panels], alone.gold
-    found = scored.measure(
-        lambda counts: {place: one.aurocs(counts) for place, one in enumerate(methods)},
+    measured = scored.measure(
+        lambda counts: {position: method.aurocs(counts) for position, method in enumerate(methods)},
         gold,
         alone.how.resamples,
         alone.how.seed,
     )
-    before, *after = found.values()
-    return [one.minus(before, len(gold)) for one in after]
+    before, *after = measured.values()
+    return [method.minus(before, len(gold)) for method in after]
 
 
 def _gain_on(rows: Mask, panel: scored.Scored, alone: scored.Scored) -> BootstrapTest | None:
@@ -253,14 +253,18 @@ def _gain_on(rows: Mask, panel: scored.Scored, alone: scored.Scored) -> Bootstra
 
 
 def _named(values: Sequence[RelationValue]) -> str:
-    return ", ".join(f"{one.relation} ({points(one.per_question) or f'applies to {one.covered}'})" for one in values)
+    return ", ".join(
+        f"{value.relation} ({points(value.per_question) or f'applies to {value.covered}'})" for value in values
+    )
 
 
 def _needed(values: Sequence[RelationValue], rows: int) -> str:
     """Return how many gold rows it takes to tell; nothing if there are as many, so that the gain is small if any."""
     # a relation that applies to one text in ten needs ten times as many gold rows as rows that it applies to
     needed = {
-        one.relation: rows_to_tell(one.per_question, TOLD) * rows / one.covered for one in values if one.per_question
+        value.relation: rows_to_tell(value.per_question, TOLD) * rows / value.covered
+        for value in values
+        if value.per_question
     }
     more = [f"{two_digits(count):,} for {name}" for name, count in needed.items() if count > rows]
     return f" Gold rows to tell a gain of {100 * TOLD:.0f} points: about {', '.join(more)}." if more else ""
@@ -277,6 +281,6 @@ def points(test: BootstrapTest | None, metric: str = "") -> str:
     if test is None:
         return ""
     figures = (test.difference, *test.interval.rounded(3))
-    value, low, high = (f"{round(100 * one, 1) + 0:+.1f}" for one in figures)  # + 0: there is no minus zero
+    value, low, high = (f"{round(100 * figure, 1) + 0:+.1f}" for figure in figures)  # + 0: there is no minus zero
     unit = f" points of {metric}" if metric else ""
     return f"{value}{unit} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")

@@ -188,8 +188,8 @@ class Scored:
     @classmethod
     def of(cls, entrant: Entrant, gold: Codes, how: EvaluationOptions, dataset: str = "") -> Scored:
         """Return the results of a method on these splits."""
-        found = entrant.cross_fits(gold, how.splits)
-        return cls(entrant=entrant, splits=found, gold=gold, how=how, learns=entrant.learns, dataset=dataset)
+        splits = entrant.cross_fits(gold, how.splits)
+        return cls(entrant=entrant, splits=splits, gold=gold, how=how, learns=entrant.learns, dataset=dataset)
 
     def labelling(self, shape: LabelShape) -> Scored:
         """Return the same for a method that labels a run: even without learning, its label is the most probable one."""
@@ -198,7 +198,7 @@ class Scored:
     def hard(self) -> Scored:
         """Return the results of the chosen labels alone."""
         scores = [hard_scores(values, self.entrant.votes.labels) for values in self._deciding]
-        splits = [fit._replace(ranks=own) for fit, own in zip(self.splits, scores, strict=True)]
+        splits = [fit._replace(ranks=ranks) for fit, ranks in zip(self.splits, scores, strict=True)]
         return replace(self, splits=splits)
 
     def on(self, rows: Mask) -> Scored:
@@ -237,13 +237,13 @@ class Scored:
     @cached_property
     def confidence(self) -> metrics.Estimate | None:
         """The confidence AUROC; None where nearly all labels are right, or wrong."""
-        found = self._measure(
+        measured = self._measure(
             lambda counts: np.mean(
                 [metrics.auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.splits], axis=0
             )
         )
         least = least_confidence(float((self.best == self.gold).mean()), len(self.gold))
-        return metrics.estimate_of(*found, len(self.gold), least)
+        return metrics.estimate_of(*measured, len(self.gold), least)
 
     def _measure(self, figure: Callable[[Floats], Floats]) -> Measured:
         return measure(lambda counts: {"": figure(counts)}, self.gold, self.how.resamples, self.how.seed)[""]
@@ -271,10 +271,13 @@ class Scored:
         sure = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
         parts = (
             [(metrics.auroc_on(hard_scores(self.mean, labels), gold, counts),)],
-            [(one.auroc,) for one in sure],
+            [(figures_of.auroc,) for figures_of in sure],
             [metrics.label_figures_on(self._shares, gold, counts)],
-            [(one.ece,) for one in raw],
-            [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],
+            [(figures_of.ece,) for figures_of in raw],
+            [
+                (figures_of.ece, figures_of.brier, figures_of.aurc, *figures_of.accuracy_at, *figures_of.review_share)
+                for figures_of in sure
+            ],
         )
         means = (values for part in parts for values in np.mean(part, axis=0))
         return dict(zip(FIGURES, (self.aurocs(counts), *means), strict=True))
@@ -351,7 +354,7 @@ def side_by_side(methods: Sequence[Scored]) -> list[MethodFigures]:
         name: [None, *(measured[0, name].minus(measured[at, name], len(gold)) for at in places)]
         for name in ("auroc", "accuracy")
     }
-    p_values = {name: adjusted(own) for name, own in tests.items()}
+    p_values = {name: adjusted(per_method) for name, per_method in tests.items()}
     return [
         MethodFigures(
             method=each.entrant.name,
@@ -372,31 +375,31 @@ def _estimates(measured: Mapping[str, Measured], gold: Codes) -> dict[str, metri
     rows = len(gold)
     least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
     least["auroc_confidence"] = least_confidence(measured["accuracy"].value, rows)
-    found = {name: metrics.estimate_of(*one, rows, least[name]) for name, one in measured.items()}
-    found["accuracy"] = metrics.accuracy_of(min(measured["accuracy"].value, 1.0), rows)
-    return {name: estimate for name, estimate in found.items() if estimate is not None}
+    estimates = {name: metrics.estimate_of(*measures, rows, least[name]) for name, measures in measured.items()}
+    estimates["accuracy"] = metrics.accuracy_of(min(measured["accuracy"].value, 1.0), rows)
+    return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 
 
 def adjusted(tests: Sequence[BootstrapTest | None]) -> list[float | None]:
     """Return p-values adjusted for their number (Holm, 1979); None where there is no test."""
-    found = iter(holm([test.p_value for test in tests if test]))
-    return [next(found) if test else None for test in tests]
+    p_values = iter(holm([test.p_value for test in tests if test]))
+    return [next(p_values) if test else None for test in tests]
 
 
-def cell_of(found: metrics.Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure | None:
+def cell_of(figure: metrics.Estimate | BootstrapTest | None, unit: float = 1.0) -> Figure | None:
     """Return a figure or a difference as the content of a cell, times a unit."""
-    if found is None:
+    if figure is None:
         return None
-    low, high = found.interval
-    return Figure(unit * found[0], Interval(unit * low, unit * high))
+    low, high = figure.interval
+    return Figure(unit * figure[0], Interval(unit * low, unit * high))
 
 
-def figure_json(found: metrics.Estimate | None) -> dict[str, Any] | None:
+def figure_json(estimate: metrics.Estimate | None) -> dict[str, Any] | None:
     """Return a figure as plain values."""
-    if found is None:
+    if estimate is None:
         return None
-    low, high = map(number_of, found.interval)
-    return {"value": number_of(found.value), "low": low, "high": high, "n": found.n}
+    low, high = map(number_of, estimate.interval)
+    return {"value": number_of(estimate.value), "low": low, "high": high, "n": estimate.n}
 
 
 def test_json(test: BootstrapTest) -> dict[str, float]:

@@ -59,7 +59,7 @@ def krippendorffs_alpha(codes: Codes, scale: Scale = "nominal", values: Sequence
 
 
 def _labels(*codes: Codes) -> int:
-    return 1 + max(int(one.max(initial=-1)) for one in codes)
+    return 1 + max(int(array.max(initial=-1)) for array in codes)
 
 
 def _defined(figure: Floats) -> float | None:
@@ -76,8 +76,8 @@ def pair_tables(first: Codes, second: Codes, counts: Floats, labels: int) -> Flo
     tables = np.zeros((counts.shape[1], labels * labels))
     if len(both):
         order = np.argsort(cell, kind="stable")
-        found, starts = np.unique(cell[order], return_index=True)
-        tables[:, found] = np.add.reduceat(counts[both[order]], starts, axis=0).T
+        cells, starts = np.unique(cell[order], return_index=True)
+        tables[:, cells] = np.add.reduceat(counts[both[order]], starts, axis=0).T
     return tables.reshape(counts.shape[1], labels, labels)
 
 
@@ -95,15 +95,15 @@ def coincidences(codes: Codes, counts: Floats, labels: int) -> Floats:
 
     Each row counts as many pairs as it has labels. `counts` is how often each resample drew each row.
     """
-    patterns, place = np.unique(codes, axis=1, return_inverse=True)  # many rows have the same labels
+    patterns, pattern = np.unique(codes, axis=1, return_inverse=True)  # many rows have the same labels
     given: Floats = (patterns[:, :, np.newaxis] == np.arange(labels)).sum(axis=0, dtype=np.float64)
     size = given.sum(axis=1)
-    order = np.argsort(place.ravel(), kind="stable")
-    starts = np.searchsorted(place.ravel()[order], np.arange(patterns.shape[1]))
+    order = np.argsort(pattern.ravel(), kind="stable")
+    starts = np.searchsorted(pattern.ravel()[order], np.arange(patterns.shape[1]))
     times = np.add.reduceat(counts[order], starts, axis=0) if len(order) else counts
     share = times[size > 1] / (size[size > 1, np.newaxis] - 1)
     given = given[size > 1]
-    pairs = [(given.T * one) @ given - np.diag(one @ given) for one in share.T]
+    pairs = [(given.T * weights) @ given - np.diag(weights @ given) for weights in share.T]
     return np.array(pairs).reshape(counts.shape[1], labels, labels)
 
 
@@ -156,7 +156,7 @@ class AlternativeAnnotator(NamedTuple):
         """
         from scipy.special import ndtri
 
-        rows, ours, theirs = np.array([(one.rows, one.model, one.coder) for one in self.coders]).T
+        rows, ours, theirs = np.array([(coder.rows, coder.model, coder.coder) for coder in self.coders]).T
         every, half = len(rows), -(-len(rows) // 2)
         level = LEVEL * half / every / sum(1 / number for number in range(1, every + 1))  # of the last that is needed
         ahead, apart = (rows * (ours - theirs) - 1) / (rows + 1), (rows * (2 - ours - theirs) + 1) / (rows + 1)
@@ -166,20 +166,20 @@ class AlternativeAnnotator(NamedTuple):
 
     def sentence(self, names: Sequence[str]) -> str:
         """Return the result in words."""
-        told = ", ".join(
-            f"{name} ({p_text(one.p_value)}, {one.rows:,} rows)"
-            for name, one in zip(names, self.coders, strict=True)
-            if one.may_replace
+        won = ", ".join(
+            f"{name} ({p_text(coder.p_value)}, {coder.rows:,} rows)"
+            for name, coder in zip(names, self.coders, strict=True)
+            if coder.may_replace
         )
         return (
             f"Alternative annotator test (ε = {self.epsilon:g}): the model may {'' if self.may_replace else 'not '}"
-            f"replace a coder. It wins against {told or 'none'} of {len(names)}, winning rate {self.winning_rate:.2f}; "
+            f"replace a coder. It wins against {won or 'none'} of {len(names)}, winning rate {self.winning_rate:.2f}; "
             f"it agrees with the others at least as well as the coder left out on {100 * self.advantage:.0f} % of rows."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {**self._asdict(), "coders": [one._asdict() for one in self.coders], "may_replace": self.may_replace}
+        return {**self._asdict(), "coders": [coder._asdict() for coder in self.coders], "may_replace": self.may_replace}
 
 
 def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
@@ -202,28 +202,28 @@ def alternative_in_parts(
 
     All coders of all parts are tested together, so that the model does not win somewhere by luck.
     """
-    found: dict[str, list[Floats]] = {}
+    results: dict[str, list[Floats]] = {}
     for name, inside in parts.items():
         with suppress(UndefinedMetric):
-            found[name] = _compared(machine[inside], coders[:, inside])
-    decided = dict(zip(found, _decided([*found.values()], epsilon), strict=True))
+            results[name] = _compared(machine[inside], coders[:, inside])
+    decided = dict(zip(results, _decided([*results.values()], epsilon), strict=True))
     return {name: decided.get(name) for name in parts}
 
 
 def _compared(machine: Codes, coders: Codes) -> list[Floats]:
     """Return for every coder on which rows the model and the coder win, `[2, row]`."""
-    found = []
-    for place, coder in enumerate(coders):
-        others = np.delete(coders, place, axis=0)
-        known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
-        if known.sum() < LEAST_ROWS:
+    results = []
+    for at, coder in enumerate(coders):
+        others = np.delete(coders, at, axis=0)
+        judged = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
+        if judged.sum() < LEAST_ROWS:
             raise UndefinedMetric(
-                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place + 1} and another one have "
-                f"labelled, and there are {known.sum()}: let them label more rows"
+                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {at + 1} and another one have "
+                f"labelled, and there are {judged.sum()}: let them label more rows"
             )
-        ours, theirs = ((others == one).sum(axis=0)[known] for one in (machine, coder))
-        found.append(np.array([ours >= theirs, theirs >= ours], dtype=np.float64))
-    return found
+        ours, theirs = ((others == answers).sum(axis=0)[judged] for answers in (machine, coder))
+        results.append(np.array([ours >= theirs, theirs >= ours], dtype=np.float64))
+    return results
 
 
 def _decided(parts: Sequence[Sequence[Floats]], epsilon: float) -> list[AlternativeAnnotator]:
@@ -233,10 +233,10 @@ def _decided(parts: Sequence[Sequence[Floats]], epsilon: float) -> list[Alternat
     decided = []
     for part, values, may in zip(parts, p_values, rejected, strict=True):
         coders = tuple(
-            LeftOut(len(ours), float(ours.mean()), float(theirs.mean()), float(p), bool(one))
-            for (ours, theirs), p, one in zip(part, values, may, strict=True)
+            LeftOut(len(ours), float(ours.mean()), float(theirs.mean()), float(p), bool(coder))
+            for (ours, theirs), p, coder in zip(part, values, may, strict=True)
         )
-        advantage = float(np.mean([one.model for one in coders]))
+        advantage = float(np.mean([coder.model for coder in coders]))
         decided.append(AlternativeAnnotator(coders, float(may.mean()), advantage, epsilon))
     return decided
 
@@ -292,12 +292,12 @@ class FlipMatrix(NamedTuple):
 
 def flips_by(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, Flips]:
     """Return how often answers of each annotator, or under each relation, changed; empty without the original."""
-    found: dict[str, Flips] = {}
-    for one in flip_matrices(votes):
-        name = getattr(one, kind)
-        pairs, changed = found.get(name, Flips(0, 0))
-        found[name] = Flips(pairs + one.flips.pairs, changed + one.flips.changed)
-    return found
+    results: dict[str, Flips] = {}
+    for flips in flip_matrices(votes):
+        name = getattr(flips, kind)
+        pairs, changed = results.get(name, Flips(0, 0))
+        results[name] = Flips(pairs + flips.flips.pairs, changed + flips.flips.changed)
+    return results
 
 
 def flip_matrices(votes: Votes) -> Iterator[FlipMatrix]:

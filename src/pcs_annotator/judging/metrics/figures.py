@@ -78,12 +78,12 @@ def auroc(scores: Floats, gold: Codes) -> float:
 
 def auroc_confidence(scores: Floats, gold: Codes) -> float:
     """Return the confidence AUROC: how often a right label is more confident than a wrong one, ties counting half."""
-    found = float(auroc_confidence_on(scores, gold, np.ones((len(gold), 1)))[0])
-    if np.isnan(found):
+    area = float(auroc_confidence_on(scores, gold, np.ones((len(gold), 1)))[0])
+    if np.isnan(area):
         raise UndefinedMetric(
             f"confidence AUROC needs right and wrong labels, but all {len(gold)} are alike: label more rows"
         )
-    return found
+    return area
 
 
 def log_loss(scores: Floats, gold: Codes) -> float:
@@ -98,8 +98,8 @@ def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[Reliabili
     """
     groups = _ByConfidence.of(scores, gold, np.ones((len(gold), 1)))
     size, right = groups.size[:, 0], groups.right[:, 0]
-    place = groups.bins(bins)[:, 0]
-    sums = zip(*(np.bincount(place, part) for part in (groups.confidence * size, right, size)), strict=True)
+    bin_of = groups.bins(bins)[:, 0]
+    sums = zip(*(np.bincount(bin_of, part) for part in (groups.confidence * size, right, size)), strict=True)
     return [
         ReliabilityBin(float(s / n), float(r / n), int(n), exact_interval(float(r), int(n))) for s, r, n in sums if n
     ]
@@ -258,8 +258,8 @@ class _ByConfidence(NamedTuple):
         """Return the sums over the groups of each bin, `[bin, resample]`."""
         resamples = self.size.shape[1]
         flat = (self.bins(BINS) * resamples + np.arange(resamples)).ravel()
-        sums = [np.bincount(flat, one.ravel(), minlength=BINS * resamples) for one in values]
-        return [np.asarray(one, dtype=np.float64).reshape(BINS, resamples) for one in sums]
+        sums = [np.bincount(flat, values_of.ravel(), minlength=BINS * resamples) for values_of in values]
+        return [np.asarray(values_of, dtype=np.float64).reshape(BINS, resamples) for values_of in sums]
 
 
 class _Curve(NamedTuple):

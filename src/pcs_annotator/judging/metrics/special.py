@@ -5,10 +5,10 @@ from typing import Any
 
 
 def _late(name: str) -> Callable[..., Any]:
-    def call(*given: Any, **more: Any) -> Any:
+    def call(*arguments: Any, **more: Any) -> Any:
         from scipy import special
 
-        return getattr(special, name)(*given, **more)
+        return getattr(special, name)(*arguments, **more)
 
     return call
 

@@ -36,7 +36,7 @@ class Auto:
         """Return the weights of the best candidate with every loss; few rows' are chance, so they are not shown."""
         names = self._names(votes)
         fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in names]
-        losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]
+        losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in fits_of])) for fits_of in fits]
         chosen = names[int(np.argmin(losses))]
         weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
         candidates = dict(zip(names, losses, strict=True)) if len(gold) >= MIN_ROWS_TO_CALIBRATE else {}
@@ -54,14 +54,16 @@ class Auto:
         a full choice inside every fold, with a thirtieth of the fits: see `docs/design/fitting.md`.
         """
         fits = [self._fits(name, votes, gold, splits) for name in self._names(votes)]
-        right = [[fit.probabilities[np.arange(len(gold)), gold] for fit in own] for own in fits]
-        losses = np.array([-np.log(np.maximum(own, MIN_PROBABILITY)).mean(axis=0) for own in right])
+        right = [[fit.probabilities[np.arange(len(gold)), gold] for fit in fits_of] for fits_of in fits]
+        losses = np.array([-np.log(np.maximum(fits_of, MIN_PROBABILITY)).mean(axis=0) for fits_of in right])
         results = []
-        for turn, own in enumerate(zip(*fits, strict=True)):
+        for turn, fits_of in enumerate(zip(*fits, strict=True)):
             fold = splits.fold_of(gold, turn)
             means = [losses[:, fold != number].mean(axis=1) for number in np.unique(fold)]
             best = np.array([int(mean.argmin()) for mean in means])[fold]
-            results.append(CrossFit(*(np.stack(parts)[best, np.arange(len(best))] for parts in zip(*own, strict=True))))
+            results.append(
+                CrossFit(*(np.stack(parts)[best, np.arange(len(best))] for parts in zip(*fits_of, strict=True)))
+            )
         return results
 
     @staticmethod

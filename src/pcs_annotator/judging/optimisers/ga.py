@@ -68,7 +68,7 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
         if objective == "brier":
             return -brier
         if objective == "auroc":
-            return np.array([auroc(one, gold) for one in scores]) - 1e-3 * brier
+            return np.array([auroc(candidate, gold) for candidate in scores]) - 1e-3 * brier
         # A tie counts as a random draw, as in `metrics.accuracy`; counted as a hit, weights that tie everything win.
         best = scores == scores.max(axis=2, keepdims=True)
         return np.mean(best[:, rows, gold] / best.sum(axis=2), axis=1) - 1e-3 * brier

@@ -38,30 +38,30 @@ class SharedWeightLogit:
     def _fit_hard(self, votes: Votes, gold: Codes) -> Weights:
         shares = votes.shares()
         items, annotators, relations, labels = shares.shape
-        found = fit_logistic(shares.reshape(items, -1, labels), gold, self.shrinkage, 0.0, 1.0)
-        theta = found.slopes.reshape(annotators, relations)
+        fit = fit_logistic(shares.reshape(items, -1, labels), gold, self.shrinkage, 0.0, 1.0)
+        theta = fit.slopes.reshape(annotators, relations)
         table = theta[:, :, np.newaxis, np.newaxis] * np.eye(labels)
-        evidence = Evidence(labels=votes.labels, log_prior=found.offsets, log_likelihood=table)
-        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=found.loss, iterations=found.steps))
+        evidence = Evidence(labels=votes.labels, log_prior=fit.offsets, log_likelihood=table)
+        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
     def _fit_graded(self, votes: Votes, gold: Codes) -> Weights:
-        said = read_votes(votes, "log-odds")
-        items, annotators, relations, labels = said.shape
+        log_odds = read_votes(votes, "log-odds")
+        items, annotators, relations, labels = log_odds.shape
         cells = annotators * relations
-        habits = habits_of(said)
-        unusual = less_habits(said, habits)
-        spread = _spread_of_cells(said, unusual)
+        habits = habits_of(log_odds)
+        unusual = less_habits(log_odds, habits)
+        spread = _spread_of_cells(log_odds, unusual)
         features = (unusual / spread[..., np.newaxis]).reshape(items, cells, labels)
-        found = fit_logistic(features, gold, self.graded_shrinkage, 1 / cells, 1 / cells)
-        theta = found.slopes.reshape(annotators, relations)
+        fit = fit_logistic(features, gold, self.graded_shrinkage, 1 / cells, 1 / cells)
+        theta = fit.slopes.reshape(annotators, relations)
         slopes = np.broadcast_to((theta / spread)[..., np.newaxis], habits.shape)
         evidence = Evidence(
             labels=votes.labels,
-            log_prior=found.offsets,
+            log_prior=fit.offsets,
             log_likelihood=table_less_habits(slopes, habits),
             reads="log-odds",
         )
-        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=found.loss, iterations=found.steps))
+        return weights_from_evidence(votes, evidence, theta, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
 
 @optimiser("scaling")
@@ -82,27 +82,27 @@ class Scaling:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights, with the model's posterior as their evidence."""
-        said = read_votes(votes, "log-odds")
-        annotators, relations, labels = said.shape[1:]
-        habits = habits_of(said)
+        log_odds = read_votes(votes, "log-odds")
+        annotators, relations, labels = log_odds.shape[1:]
+        habits = habits_of(log_odds)
         averaged = read_votes(votes, "mean log-odds")
         means = less_habits(averaged, habits).sum(axis=2)
         answered = averaged.sum(axis=(2, 3)).round()
         spread = root_or_one(np.sum(means**2, axis=(0, 2)) / np.maximum(answered.sum(axis=0), 1) / labels)
         scaled = means / spread[:, np.newaxis]
         features = (scaled[..., np.newaxis] * np.eye(labels)).reshape(len(votes), -1, labels)
-        found = fit_logistic(features, gold, self.shrinkage, 1 / annotators, 1 / annotators)
-        by_label = found.slopes.reshape(annotators, labels)
+        fit = fit_logistic(features, gold, self.shrinkage, 1 / annotators, 1 / annotators)
+        by_label = fit.slopes.reshape(annotators, labels)
         slopes = np.repeat((by_label / spread[:, np.newaxis])[:, np.newaxis], relations, axis=1)
         evidence = Evidence(
             labels=votes.labels,
-            log_prior=found.offsets,
+            log_prior=fit.offsets,
             log_likelihood=table_less_habits(slopes, habits),
             reads="mean log-odds",
         )
-        asked = said.sum(axis=(0, 3))
+        asked = log_odds.sum(axis=(0, 3))
         worth = by_label.mean(axis=1, keepdims=True) * asked / np.maximum(asked.sum(axis=1, keepdims=True), 1)
-        return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=found.loss, iterations=found.steps))
+        return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
 
 def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: float, sd: float) -> SoftmaxFit:
@@ -117,21 +117,21 @@ def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: f
     return fit_softmax(inputs, gold, np.full(count, mean_weight), precision, offsets=1.0, non_negative=True)
 
 
-def habits_of(said: Floats) -> Floats:
+def habits_of(log_odds: Floats) -> Floats:
     """Return what every cell says on average, `[annotator, relation, label]`, from log-odds.
 
     Models have favourite labels, and each question has its own. Without subtracting them, offsets would make up for
     those of all cells together, and would be wrong for an item on which some cell gave no answer.
     """
-    total = said.sum(axis=0)
+    total = log_odds.sum(axis=0)
     votes = total.sum(axis=2, keepdims=True)  # an answered cell sums to 1
-    by_annotator = (total.sum(axis=1) + 1 / said.shape[3]) / (votes.sum(axis=1) + 1)
+    by_annotator = (total.sum(axis=1) + 1 / log_odds.shape[3]) / (votes.sum(axis=1) + 1)
     return np.asarray((total + HABIT_VOTES * by_annotator[:, np.newaxis]) / (votes + HABIT_VOTES))
 
 
-def less_habits(said: Floats, habits: Floats) -> Floats:
+def less_habits(log_odds: Floats, habits: Floats) -> Floats:
     """Return how far each answered cell is from what it says on average; 0 where there is no answer."""
-    return np.asarray(said - said.sum(axis=3, keepdims=True) * habits)
+    return np.asarray(log_odds - log_odds.sum(axis=3, keepdims=True) * habits)
 
 
 def table_less_habits(slopes: Floats, habits: Floats) -> Floats:
@@ -139,10 +139,10 @@ def table_less_habits(slopes: Floats, habits: Floats) -> Floats:
     return np.asarray(slopes[:, :, np.newaxis] * (np.eye(slopes.shape[2]) - habits[:, :, np.newaxis]))
 
 
-def _spread_of_cells(said: Floats, unusual: Floats) -> Floats:
+def _spread_of_cells(log_odds: Floats, unusual: Floats) -> Floats:
     """Return the standard deviation of every cell's log-odds, `[annotator, relation]`; 1 where all are the same."""
-    votes = said.sum(axis=(0, 3))
-    squares = np.sum(unusual**2, axis=(0, 3)) / said.shape[3]
+    votes = log_odds.sum(axis=(0, 3))
+    squares = np.sum(unusual**2, axis=(0, 3)) / log_odds.shape[3]
     by_annotator = squares.sum(axis=1) / np.maximum(votes.sum(axis=1), 1)
     variance = (squares + HABIT_VOTES * by_annotator[:, np.newaxis]) / (votes + HABIT_VOTES)
     return root_or_one(variance)

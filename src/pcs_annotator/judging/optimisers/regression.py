@@ -40,12 +40,12 @@ class LinearRegression:
         shape = (len(votes.annotators), len(votes.relations))
         products, targets = normal_equations(votes, gold)
         steps = (self._step(products, targets), self._step(products.transpose(2, 3, 0, 1), targets.T))
-        found = alternate(*steps, shape)
-        if found.objective >= -NEGLIGIBLE * len(votes):
+        solution = alternate(*steps, shape)
+        if solution.objective >= -NEGLIGIBLE * len(votes):
             flag = Flag("uniform fallback", "the votes carry nothing about the gold labels, so the weights stay equal")
-            return Weights.uniform(votes, Diagnostics(iterations=found.iterations, flags=(flag,)))
-        diagnostics = Diagnostics(objective=found.objective, iterations=found.iterations)
-        return Weights.normalised(votes, found.annotators, found.relations, diagnostics)
+            return Weights.uniform(votes, Diagnostics(iterations=solution.iterations, flags=(flag,)))
+        diagnostics = Diagnostics(objective=solution.objective, iterations=solution.iterations)
+        return Weights.normalised(votes, solution.annotators, solution.relations, diagnostics)
 
     def _step(self, products: Floats, targets: Floats) -> "Step":
         """Return the half step that solves for the first axis with the second held fixed."""
@@ -89,11 +89,11 @@ def _from_codes(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
     items, labels = len(votes), len(votes.labels)
     shape = (len(votes.annotators), len(votes.relations))
     cells, codes = shape[0] * shape[1], votes.codes.reshape(items, -1)
-    given = votes.codes >= 0
-    weight = (given / np.maximum(given.sum(axis=3, keepdims=True), 1)).reshape(items, -1)
+    answered = votes.codes >= 0
+    weight = (answered / np.maximum(answered.sum(axis=3, keepdims=True), 1)).reshape(items, -1)
     agreed = np.zeros((codes.shape[1], codes.shape[1]))
-    for place in range(codes.shape[1]):
-        agreed[place] = weight[:, place] @ (weight * (codes == codes[:, place : place + 1]))
+    for column in range(codes.shape[1]):
+        agreed[column] = weight[:, column] @ (weight * (codes == codes[:, column : column + 1]))
     owner = np.repeat(np.arange(cells), votes.codes.shape[3])
     draws = (owner[:, np.newaxis] == np.arange(cells)).astype(np.float64)
     where = (owner * labels + np.maximum(codes, 0)).ravel()
@@ -126,9 +126,9 @@ def alternate(
     """
     best: Solution | None = None
     for start in _starts(shape[1]):
-        found = _descend(for_annotators, for_relations, start, rounds, tolerance)
-        if best is None or found.objective < best.objective - tolerance * abs(best.objective):
-            best = found
+        solution = _descend(for_annotators, for_relations, start, rounds, tolerance)
+        if best is None or solution.objective < best.objective - tolerance * abs(best.objective):
+            best = solution
     assert best is not None, "there is at least one start"
     return best
 

@@ -66,12 +66,12 @@ class Distance:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights; labels that are not numbers are an error."""
-        values, given = values_of(tuple(votes.labels)), votes.codes >= 0
-        off = np.where(given, np.abs(values[votes.codes] - values[gold][:, np.newaxis, np.newaxis, np.newaxis]), 0.0)
-        usual = max(float(off.sum() / max(given.sum(), 1)), np.diff(np.sort(values)).min() / 4)
+        values, answered = values_of(tuple(votes.labels)), votes.codes >= 0
+        off = np.where(answered, np.abs(values[votes.codes] - values[gold][:, np.newaxis, np.newaxis, np.newaxis]), 0.0)
+        usual = max(float(off.sum() / max(answered.sum(), 1)), np.diff(np.sort(values)).min() / 4)
 
         def worth(axes: tuple[int, ...]) -> Floats:
-            mean = (off.sum(axis=axes) + PRIOR_ROWS * usual) / (given.sum(axis=axes) + PRIOR_ROWS)
+            mean = (off.sum(axis=axes) + PRIOR_ROWS * usual) / (answered.sum(axis=axes) + PRIOR_ROWS)
             return np.asarray(mean**-2.0)
 
         return Weights.normalised(votes, worth((0, 2, 3)), worth((0, 1, 3)), Diagnostics())
@@ -107,9 +107,9 @@ class NaiveBayes:
 
         from scipy.optimize import minimize_scalar  # takes a fifth of a second to load
 
-        found = minimize_scalar(loss, bounds=(0.0, MAX_TEMPER), method="bounded", options={"xatol": 1e-4})
-        evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=float(found.x) * likelihood)
-        diagnostics = Diagnostics(objective=float(found.fun), iterations=int(found.nfev))
+        search = minimize_scalar(loss, bounds=(0.0, MAX_TEMPER), method="bounded", options={"xatol": 1e-4})
+        evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=float(search.x) * likelihood)
+        diagnostics = Diagnostics(objective=float(search.fun), iterations=int(search.nfev))
         return weights_from_evidence(votes, evidence, mutual_information(likelihood, log_prior), diagnostics)
 
 

@@ -44,13 +44,13 @@ def audit_in_order(promise: Promise, wrong: Mask) -> Audit:
     with a probability of at most $\delta$ if the promise is kept. That finds an error rate of twice the promise earlier
     than the interval does, which looks for all rates.
     """
-    found = audit(promise, len(wrong), int(wrong.sum()))
-    limit = found.limit
+    outcome = audit(promise, len(wrong), int(wrong.sum()))
+    limit = outcome.limit
     twice = min(2 * limit, (1 + limit) / 2)
     steps = np.where(wrong, np.log(twice / limit), np.log1p(-twice) - np.log1p(-limit))
     bound = ratio_bound(limit, twice, promise.delta)
-    finding: Finding = "confirmed" if found.finding == "confirmed" else "open"
-    return found._replace(finding="revoked" if steps.cumsum().max() >= bound else finding)
+    finding: Finding = "confirmed" if outcome.finding == "confirmed" else "open"
+    return outcome._replace(finding="revoked" if steps.cumsum().max() >= bound else finding)
 
 
 def confidence_sequence(wrong: int, rows: int, level: float) -> Interval:

@@ -40,10 +40,10 @@ def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
     axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
     named = json.dumps(axes, ensure_ascii=True).encode()
     smallest = np.min_scalar_type(-len(ordered.labels))  # fingerprints of few labels are as old as int8 codes
-    said = ordered.codes.astype(smallest).tobytes()
+    content = ordered.codes.astype(smallest).tobytes()
     if ordered.grades is not None and not np.isnan(ordered.grades).all():
-        said += np.nan_to_num(ordered.grades, nan=-1.0).tobytes()  # there are several bit patterns for nan
-    return Fingerprint(_digest(named + said), _digest(named + codes.astype(smallest).tobytes()), version)
+        content += np.nan_to_num(ordered.grades, nan=-1.0).tobytes()  # there are several bit patterns for nan
+    return Fingerprint(_digest(named + content), _digest(named + codes.astype(smallest).tobytes()), version)
 
 
 def _digest(content: bytes) -> str:
@@ -179,16 +179,16 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     groups = dict(zip(labels, rows_in(judged, labels), strict=True)) if promise.by else {}
     tested = promise.tested and promise.division(groups.values() or [rows], given)[1] > 0
     level = given if tested else 0.0
-    found, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
-    for one, names in ((judged, labels), *upper):
-        found.append(find_thresholds(one.take(left), names, promise, given / (1 + len(upper)), table))
-        accepts = accepted(one.confidence, one.best, names, found[-1])
-        failed += _failed(one.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
+    thresholds, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
+    for judged_part, names in ((judged, labels), *upper):
+        thresholds.append(find_thresholds(judged_part.take(left), names, promise, given / (1 + len(upper)), table))
+        accepts = accepted(judged_part.confidence, judged_part.best, names, thresholds[-1])
+        failed += _failed(judged_part.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
         left = left & ~accepts
-    bare = Certificate(promise=promise, gold_rows=rows, thresholds=found[0], groups=groups)
+    bare = Certificate(promise=promise, gold_rows=rows, thresholds=thresholds[0], groups=groups)
     bare = replace(bare, level=level, used=level * failed, spent=spent)
-    if any(found):
-        return replace(bare, upper=tuple(found[1:]))
+    if any(thresholds):
+        return replace(bare, upper=tuple(thresholds[1:]))
     needed = rows_needed(judged, labels, promise, spent + bare.used, seed)
     short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
     return replace(bare, why_not=f"{short}; {_remedy(needed)}", rows_needed=needed)

@@ -64,9 +64,9 @@ def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:
     """
     left = doubt[~drawn[doubt]]
     falling = np.exp(-np.arange(len(left)) / max(SPREAD * len(doubt), 1.0))
-    found = np.zeros(len(drawn))
-    found[left] = falling / falling.sum()
-    return found
+    chances = np.zeros(len(drawn))
+    chances[left] = falling / falling.sum()
+    return chances
 
 
 def _draw(

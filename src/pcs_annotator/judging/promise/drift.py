@@ -84,7 +84,7 @@ class Drift(NamedTuple):
     @property
     def unlike(self) -> tuple[str, ...]:
         """The groups that differ, if only some may; empty if all texts do, or none."""
-        return tuple(name for name, one in (self.groups or {}).items() if one.found)
+        return tuple(name for name, drift in (self.groups or {}).items() if drift.found)
 
     @property
     def unseen(self) -> str:
@@ -132,16 +132,25 @@ def drift(
     highest scores. A cell that early stopping left out for many texts has answers on the hard ones only: it is skipped,
     and so are the scores.
     """
-    compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
+    compared = [
+        comparison
+        for comparison in _comparisons(before, now)
+        if min(comparison.before.sum(), comparison.now.sum()) >= MIN_ROWS
+    ]
     if not compared:
         fewest = min(before.items, now.items)
         return Drift(1.0, False, f"{fewest} texts are too few to compare: {MIN_ROWS} are needed on both sides")
-    corrected = np.array(holm([homogeneity(one.before, one.now) for one in compared]))
+    corrected = np.array(holm([homogeneity(comparison.before, comparison.now) for comparison in compared]))
     # total variation: the share of texts that are answered differently
-    changes = np.array([np.abs(one.now / one.now.sum() - one.before / one.before.sum()).sum() / 2 for one in compared])
+    changes = np.array(
+        [
+            np.abs(comparison.now / comparison.now.sum() - comparison.before / comparison.before.sum()).sum() / 2
+            for comparison in compared
+        ]
+    )
     alarming = (corrected < level) & (changes >= MIN_CHANGE)
-    of_models = [one for one in compared if one.of_model] or compared
-    smallest = max(one.smallest_shift(len(compared)) for one in of_models)
+    of_models = [comparison for comparison in compared if comparison.of_model] or compared
+    smallest = max(comparison.smallest_shift(len(compared)) for comparison in of_models)
     if not alarming.any():
         return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}", smallest)
     worst = compared[int(np.where(alarming, changes, 0).argmax())]
@@ -154,19 +163,21 @@ def profiles(
     """Return the profile of each of some groups that has texts here; an empty name is for all texts."""
     groups = np.array(votes.groups or [NO_GROUP] * len(votes))
     rows = {name: np.flatnonzero((groups == name) | (not name)) for name in names}
-    found = {name: own for name, own in rows.items() if len(own) or not name}
-    return {name: profile(votes.take(own), scores[own], best[own], text) for name, own in found.items()}
+    kept = {name: members for name, members in rows.items() if len(members) or not name}
+    return {name: profile(votes.take(members), scores[members], best[members], text) for name, members in kept.items()}
 
 
 def drift_together(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> Drift:
     """Compare groups as one, those of before in the mixture of now: another mixture alone breaks no group's promise."""
-    before = {name: one for name, one in before.items() if name in now}
+    before = {name: profile for name, profile in before.items() if name in now}
     if not before:
         return Drift(1.0, False, "no texts are left to compare")
     recent = reduce(Profile.plus, (now[name] for name in before))
     shares = {name: now[name].items / recent.items for name in before}
     size = 1 / sum(share**2 / before[name].items for name, share in shares.items())  # as many as the estimate is worth
-    mixed = reduce(Profile.plus, (one.scaled(size * shares[name] / one.items) for name, one in before.items()))
+    mixed = reduce(
+        Profile.plus, (profile.scaled(size * shares[name] / profile.items) for name, profile in before.items())
+    )
     return drift(mixed, recent, level=level)
 
 
@@ -185,8 +196,8 @@ def drift_by_group(before: Mapping[str, Profile], now: Mapping[str, Profile]) ->
 
 def gathered(together: Drift, groups: Mapping[str, Drift]) -> Drift:
     """Return what was found about all groups as one."""
-    unlike = "; ".join(f"{name}: {one.sentence}" for name, one in groups.items() if one.found)
-    least = 2 * min(together.p_value, *(len(groups) * one.p_value for one in groups.values()), 0.5)
+    unlike = "; ".join(f"{name}: {drift.sentence}" for name, drift in groups.items() if drift.found)
+    least = 2 * min(together.p_value, *(len(groups) * drift.p_value for drift in groups.values()), 0.5)
     return together._replace(p_value=least, found=bool(unlike), sentence=unlike or together.sentence, groups=groups)
 
 
@@ -235,9 +246,9 @@ def _pooled(table: Array) -> Array:
     least = MIN_EXPECTED * table.sum() / table.sum(axis=1).min()
     while len(columns) > 1 and sums[0] < least:
         both, total = columns.pop(0) + columns.pop(0), sums.pop(0) + sums.pop(0)
-        place = bisect_left(sums, total)
-        columns.insert(place, both)
-        sums.insert(place, total)
+        bin_at = bisect_left(sums, total)
+        columns.insert(bin_at, both)
+        sums.insert(bin_at, total)
     return np.stack(columns, axis=1)
 
 
@@ -291,17 +302,19 @@ def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
     yield _familiarity_compared(before.familiar, now.familiar)
 
 
-def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
+def _by_cell(profile: Profile) -> dict[tuple[str, str, int], Integers]:
     return {
-        (one.annotators[annotator], one.relations[relation], draw): one.cells[annotator, relation, draw]
-        for annotator, relation, draw in np.ndindex(one.cells.shape[:3])
+        (profile.annotators[annotator], profile.relations[relation], draw): profile.cells[annotator, relation, draw]
+        for annotator, relation, draw in np.ndindex(profile.cells.shape[:3])
     }
 
 
 def _familiarity_compared(before: Integers, now: Integers) -> _Comparison:
     """Return how many texts are clearly less familiar than most were; small changes, as of names, do not matter."""
     usual = int(np.searchsorted(np.cumsum(before), before.sum() / 2)) - UNFAMILIAR
-    old, new = (np.array([one[: max(usual, 0)].sum(), one[max(usual, 0) :].sum()]) for one in (before, now))
+    old, new = (
+        np.array([histogram[: max(usual, 0)].sum(), histogram[max(usual, 0) :].sum()]) for histogram in (before, now)
+    )
     answers = [f"is {word} {usual / GRID:.2f}" for word in ("below", "at least")]
     return _Comparison(old, new, "the share of a text's n-grams that gold texts have", answers)
 

@@ -69,17 +69,17 @@ def rows_to_finish(confidence: Floats, judged: Judged, max_error: float, delta: 
     often as `rows_needed` foresees, and 0.84 standard errors more often in the sample.
     """
     rows, (wrong, right, group) = len(confidence), _by_confidence(judged, max_error)
-    lowest = [judged.confidence[group == one].min(initial=1.0) for one in range(1, GROUPS)]
+    lowest = [judged.confidence[group == number].min(initial=1.0) for number in range(1, GROUPS)]
     some = -np.sort(-confidence)[:: -(-rows // MOST_ROWS)]
     errors = np.cumsum((wrong / (wrong + right))[np.searchsorted(lowest, some, side="right")]) / len(some)
-    found = {}
+    by_goal = {}
     for size in np.unique(np.geomspace(min(30, rows), min(rows, MOST_ROWS), 20).astype(np.intp)).tolist():
         seen = errors * size + 0.84 * np.sqrt(errors * size * (1 + size / (wrong + right).sum()))
         most = int(few_enough(rows, size, np.arange(int(max_error * size) + 2), max_error * rows, delta).sum()) - 1
         by_machine = np.searchsorted(seen, most, side="right") / len(some)
-        found[size] = round(rows - by_machine * (rows - size))
-    least = min(found, key=found.__getitem__)
-    return least, found[least]
+        by_goal[size] = round(rows - by_machine * (rows - size))
+    least = min(by_goal, key=by_goal.__getitem__)
+    return least, by_goal[least]
 
 
 def _by_confidence(judged: Judged, limit: float) -> tuple[Floats, Floats, Integers]:

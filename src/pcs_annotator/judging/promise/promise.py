@@ -62,8 +62,8 @@ class Promise:
         from the numbers of rows alone, whatever their labels. So there are at most as many tests as parts.
         """
         tried = range(1, len(rows) + 1)
-        found = ((parts, sum(one >= self.rows_at(level / parts) for one in rows)) for parts in tried)
-        return next((parts, can_pass) for parts, can_pass in found if can_pass <= parts)
+        divisions = ((parts, sum(count >= self.rows_at(level / parts) for count in rows)) for parts in tried)
+        return next((parts, can_pass) for parts, can_pass in divisions if can_pass <= parts)
 
     @property
     def delta(self) -> float:

@@ -92,28 +92,36 @@ class SetResult(NamedTuple):
     @classmethod
     def of(cls, model: WholeSets, parts: Sequence[Sequence[Outcome]]) -> "SetResult":
         """Return confidence and decision for texts, given the outcomes of every label."""
-        given = np.array([[one.confidence for one in part] for part in parts], dtype=np.float64)  # None becomes nan
-        sure, certificate = model.confidence(given.prod(axis=0)), model.certificate
-        known = [None if np.isnan(one) else float(one) for one in sure]
+        confidences = np.array(
+            [[entry.confidence for entry in part] for part in parts], dtype=np.float64
+        )  # None becomes nan
+        sure, certificate = model.confidence(confidences.prod(axis=0)), model.certificate
+        confidence = [None if np.isnan(entry) else float(entry) for entry in sure]
         if certificate is None:
-            return cls(model, known, [None] * len(known))
-        unlike = [any((one.reason or "").startswith(UNLIKE_GOLD) for one in row) for row in zip(*parts, strict=True)]
+            return cls(model, confidence, [None] * len(confidence))
+        unlike = [
+            any((entry.reason or "").startswith(UNLIKE_GOLD) for entry in row) for row in zip(*parts, strict=True)
+        ]
         accepted = certificate.accepts(sure, np.zeros(len(sure), dtype=CODE), WHOLE) & ~np.array(unlike, dtype=np.bool_)
         model = model._replace(certificate=certificate.with_coverage(accepted))
-        return cls(model, known, np.where(accepted, "accept", "review").tolist())
+        return cls(model, confidence, np.where(accepted, "accept", "review").tolist())
 
     @property
     def counts(self) -> Counts:
         """How many sets are accepted."""
-        return Counts(rows=len(self.decisions), decisions=Counter(one for one in self.decisions if one))
+        return Counts(rows=len(self.decisions), decisions=Counter(decision for decision in self.decisions if decision))
 
 
 def whole_rows(trials: Sequence[HeldOut | None]) -> tuple[list[str], Judged]:
     """Return the rows, drawn at random, with gold for every label, and the product of the confidences of all labels."""
-    usable = ({*compress(one.ids, one.ids if one.at_random is None else one.at_random)} for one in trials if one)
+    usable = (
+        {*compress(held_out.ids, held_out.ids if held_out.at_random is None else held_out.at_random)}
+        for held_out in trials
+        if held_out
+    )
     ids = sorted(set.intersection(*usable)) if None not in trials else []
     product, right = np.ones(len(ids)), np.ones(len(ids), dtype=np.bool_)
-    for trial in (one for one in trials if one and ids):
+    for trial in (held_out for held_out in trials if held_out and ids):
         part = trial.judged.take(np.array(positions_of(ids, trial.ids, "item")))
         product, right = product * part.confidence, right & part.right
     return ids, Judged(product, np.zeros(len(ids), dtype=CODE), right)
@@ -123,13 +131,15 @@ def fit_whole_sets(judged: Judged, promise: Promise | None, spent: float = 0.0, 
     """Return what gold rows say about whole sets; `spent` and `refused` are those of `Learning`."""
     rows, wrong, scores = len(judged.right), (~judged.right).astype(CODE), _both(judged.confidence)
     few = FEW if rows < MIN_ROWS_TO_CALIBRATE else ""
-    found = WholeSets() if few else WholeSets(fit_calibrator(scores, wrong, WHOLE), None, rows, int(judged.right.sum()))
+    learned = (
+        WholeSets() if few else WholeSets(fit_calibrator(scores, wrong, WHOLE), None, rows, int(judged.right.sum()))
+    )
     if promise is None:
-        return found
+        return learned
     if why := refused or few or (USED_UP if spent >= promise.delta else ""):
-        return found._replace(certificate=no_promise(promise, rows, why))
+        return learned._replace(certificate=no_promise(promise, rows, why))
     sure = calibrated_out_of_fold(scores, wrong, stratified_folds(wrong, FOLDS, 0), WHOLE)[:, 0]
-    return found._replace(certificate=certify(judged._replace(confidence=sure), WHOLE, promise, spent))
+    return learned._replace(certificate=certify(judged._replace(confidence=sure), WHOLE, promise, spent))
 
 
 def _both(product: Floats) -> Floats:

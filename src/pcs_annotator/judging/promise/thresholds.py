@@ -44,15 +44,15 @@ def find_thresholds(
     about = table or judged
     level = promise.level(len(judged.right)) if level is None else level
     if not promise.divided:
-        found = _threshold(judged, promise, level, about.confidence)
-        return {} if found is None else {EVERY_LABEL: found}
+        threshold = _threshold(judged, promise, level, about.confidence)
+        return {} if threshold is None else {EVERY_LABEL: threshold}
     # each label or group gets an equal share, so that all thresholds hold simultaneously
     share = level / (promise.division(rows_in(judged, labels), level)[0] if promise.by else len(labels))
     by_label = {
         label: _threshold(judged.take(judged.best == code), promise, share, about.confidence[about.best == code])
         for code, label in enumerate(labels)
     }
-    return {label: found for label, found in by_label.items() if found is not None}
+    return {label: threshold for label, threshold in by_label.items() if threshold is not None}
 
 
 def rows_in(judged: Judged, labels: Sequence[str]) -> list[int]:

@@ -38,17 +38,17 @@ def share_rows(confidence: Floats, sample: Mask, wrong: Mask | Floats, max_error
     """
     rows = len(confidence)
     losses = np.where(sample, wrong, 0).astype(np.result_type(wrong, np.intp))  # whole numbers if wrong or right
-    levels, place = np.unique(-confidence, return_inverse=True)  # rows that are equally certain stay together
+    levels, level_of = np.unique(-confidence, return_inverse=True)  # rows that are equally certain stay together
     order = np.random.default_rng(0).permutation(np.flatnonzero(sample))  # bets need rows in a random order
     good = len(levels)
     taken = np.zeros_like(losses)
-    for level in [-1, *np.unique(place[losses > 0]).tolist()]:
-        after = np.where(place <= level, losses, 0)
+    for level in [-1, *np.unique(level_of[losses > 0]).tolist()]:
+        after = np.where(level_of <= level, losses, 0)
         if not small_enough(rows, after[order], max_error * rows, delta):
             good = max(level, 0)
             break
         taken = after
-    machine = (place < good) & (confidence >= 0)  # a row without a label has a negative confidence
+    machine = (level_of < good) & (confidence >= 0)  # a row without a label has a negative confidence
     best = np.argsort(-confidence, kind="stable")
     # the smallest number of errors to which the sample limits those of the table
     limits = range(int(max_error * rows))
@@ -62,9 +62,9 @@ def once_if_right(same: Integers, sample: Mask, wrong: Mask | Floats) -> Mask:
     Copies that came together with their text say nothing new, and errors are counted by rows.
     """
     order = np.flatnonzero(sample & (np.asarray(wrong) == 0))
-    found: Mask = sample & (np.asarray(wrong) != 0)
-    found[order[np.unique(same[order], return_index=True)[1]]] = True
-    return found
+    counted: Mask = sample & (np.asarray(wrong) != 0)
+    counted[order[np.unique(same[order], return_index=True)[1]]] = True
+    return counted
 
 
 def small_enough(rows: int, losses: Floats | Integers, most: float, delta: float) -> bool:

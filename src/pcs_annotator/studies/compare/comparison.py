@@ -212,7 +212,7 @@ def _figures(
     about += [
         f"{side.name} also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
         for (side, _), contender in zip((a, b), contenders, strict=True)
-        if side.result.model.text is not None and contender.votes.read is None
+        if side.result.model.text is not None and contender.votes.text_log_probs is None
     ]
     return figures, "", about
 
