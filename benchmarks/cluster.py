@@ -147,12 +147,7 @@ def budgets(stub: StubProcess) -> None:
         )
 
 
-PARTS: dict[str, Callable[[StubProcess], None]] = {
-    "speed": speed,
-    "worker": lost,
-    "rate": rate,
-    "budgets": budgets,
-}
+PARTS: dict[str, Callable[[StubProcess], None]] = {"speed": speed, "worker": lost, "rate": rate, "budgets": budgets}
 
 if __name__ == "__main__":
     start_ray()

@@ -150,9 +150,7 @@ async def speed(items: Items) -> None:
     requests = requests_for(items, ours)
     path = pull("smollm2")
     engine = NumpyEngine(path)
-    runs: dict[str, Callable[[int, int], Any]] = {
-        "embedded": lambda start, end: ask_all(ours, requests[start:end]),
-    }
+    runs: dict[str, Callable[[int, int], Any]] = {"embedded": lambda start, end: ask_all(ours, requests[start:end])}
     same_prompt = None
     if find_spec("xllamacpp") is not None:
         asked = same_prompt = SamePrompt(path, engine)

@@ -23,12 +23,7 @@ from pcs_annotator.estimating.corrected import LabelRegression, Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.draw import (
-    AT_RANDOM,
-    Drawn,
-    draw_at_random,
-    draw_learning,
-)
+from pcs_annotator.judging.promise.draw import AT_RANDOM, Drawn, draw_at_random, draw_learning
 from pcs_annotator.judging.promise.promise import Promise
 
 SETS = ("simulated sentiment", "simulated gossipcop", "simulated politifact", "babe")

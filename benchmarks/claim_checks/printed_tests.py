@@ -25,13 +25,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.evaluate.harness import cross_validate, evaluate
 from pcs_annotator.judging.evaluate.methods import OnCells, original_of
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, adjusted
-from pcs_annotator.studies.paper.study import (
-    Compared,
-    ExperimentBench,
-    Replication,
-    Settings,
-    compared,
-)
+from pcs_annotator.studies.paper.study import Compared, ExperimentBench, Replication, Settings, compared
 
 LEVEL, MOST = 0.05, 0.07
 MODELS = 3

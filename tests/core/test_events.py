@@ -1,13 +1,6 @@
 """What verdicts say about rows."""
 
-from pcs_annotator.core.events import (
-    Queue,
-    Reviewed,
-    Verdict,
-    audit_order,
-    fixed_order,
-    frame_hash,
-)
+from pcs_annotator.core.events import Queue, Reviewed, Verdict, audit_order, fixed_order, frame_hash
 
 
 def verdict(

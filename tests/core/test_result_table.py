@@ -2,14 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.core.result_table import (
-    Content,
-    Figure,
-    ResultTable,
-    best_in_groups,
-    best_in_rows,
-    number_of,
-)
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, best_in_groups, best_in_rows, number_of
 from pcs_annotator.core.weights import Interval
 
 

@@ -98,10 +98,7 @@ def test_the_outcome_may_be_a_column_of_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("hateful ~ log(party)", "column 'party' has texts, so log(party) cannot be computed"),
-    ],
+    ("text", "why"), [("hateful ~ log(party)", "column 'party' has texts, so log(party) cannot be computed")]
 )
 def test_columns_that_cannot_be_used_are_named(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why.replace("(", r"\(").replace(")", r"\)")):

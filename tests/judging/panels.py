@@ -12,10 +12,7 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.votes import GRADE_TOLERANCE, OPEN, Cell
 from pcs_annotator.core.weights import Evidence
-from pcs_annotator.judging.calibrate import (
-    UNCALIBRATED,
-    Calibrator,
-)
+from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
 from pcs_annotator.judging.score import MIN_GRADE, choose
 
 Kind = Literal["hard", "graded", "mixed"]
@@ -117,9 +114,7 @@ def random_weights(rng: np.random.Generator, votes: Votes, reads: Reads) -> Weig
     table += rng.choice([0.0, 1.0]) * rng.normal(size=(*shape[:2], 1, labels))  # the same for every vote
     table *= rng.random((*shape[:2], 1, 1)) < 0.9
     evidence = Evidence(
-        labels=rng.permutation(votes.labels).tolist(),
-        log_prior=rng.normal(size=labels),
-        log_likelihood=table,
+        labels=rng.permutation(votes.labels).tolist(), log_prior=rng.normal(size=labels), log_likelihood=table
     )
     return replace(weights, evidence=evidence)
 

@@ -14,13 +14,7 @@ from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging import heldout as crossfit
 from pcs_annotator.judging.calibrate import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.fit_weights import fit_optimiser, optimisers
-from pcs_annotator.judging.heldout import (
-    Splits,
-    calibrated_out_of_fold,
-    cross_fit,
-    cross_fits,
-    stratified_folds,
-)
+from pcs_annotator.judging.heldout import Splits, calibrated_out_of_fold, cross_fit, cross_fits, stratified_folds
 from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.judging.optimisers.simple import Uniform

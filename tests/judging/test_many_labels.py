@@ -81,11 +81,7 @@ def test_least_squares_needs_only_which_answers_are_equal(draws: int) -> None:
     votes, _, truth = simulated(recall=0.9, draws=draws)
     few = votes.take(slice(40))
     fewer = Votes(
-        codes=few.codes % 50,
-        ids=few.ids,
-        annotators=few.annotators,
-        relations=few.relations,
-        labels=votes.labels[:50],
+        codes=few.codes % 50, ids=few.ids, annotators=few.annotators, relations=few.relations, labels=votes.labels[:50]
     )
     for one, other in zip(_from_codes(fewer, truth[:40] % 50), normal_equations(fewer, truth[:40] % 50), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)

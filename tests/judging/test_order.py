@@ -59,12 +59,7 @@ def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
     votes = votes_of([[[0, 1, 0, 1]], [[0, 1, NOT_ASKED, 1]], [[-1, 1, 1, 0]], [[0, 1, 0, 1]]])
     stopped = simulate(votes, AskTwo())
     assert asked_in(stopped).tolist() == [2, 1, 2, 2]
-    assert stopped.codes[..., 0].tolist() == [
-        [[0, -2, 0, -2]],
-        [[0, -2, -2, -2]],
-        [[-1, -2, 1, -2]],
-        [[0, -2, 0, -2]],
-    ]
+    assert stopped.codes[..., 0].tolist() == [[[0, -2, 0, -2]], [[0, -2, -2, -2]], [[-1, -2, 1, -2]], [[0, -2, 0, -2]]]
     assert stopped.ids == votes.ids
 
 

@@ -66,8 +66,7 @@ def test_silent_item_is_uniform_even_when_evidence_has_a_prior() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotators", "relations"),
-    [([0.0, 1.0], [0.5, 0.5]), ([0.5, 0.5], [0.0, 1.0]), ([0.0, 1.0], [0.0, 1.0])],
+    ("annotators", "relations"), [([0.0, 1.0], [0.5, 0.5]), ([0.5, 0.5], [0.0, 1.0]), ([0.0, 1.0], [0.0, 1.0])]
 )
 def test_votes_that_carry_no_weight_leave_an_item_uniform(annotators: list[float], relations: list[float]) -> None:
     votes = votes_of([[[FAKE, SILENT], [SILENT, SILENT]]])

@@ -8,13 +8,7 @@ import pytest
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.models.provider import (
-    hide_keys,
-    is_secret_name,
-    parse_environment,
-    providers,
-    read_environment,
-)
+from pcs_annotator.models.provider import hide_keys, is_secret_name, parse_environment, providers, read_environment
 from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.verbs.models import check_models

@@ -246,11 +246,7 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
 def test_variables_with_other_rows_are_refused(folder: Path) -> None:
     book = CodebookFolder.find(folder)
     assert book is not None
-    with (
-        open_review(folder),
-        pytest.raises(ConfigError, match="is being reviewed already"),
-        CodebookReview.open(book),
-    ):
+    with open_review(folder), pytest.raises(ConfigError, match="is being reviewed already"), CodebookReview.open(book):
         pass
 
 

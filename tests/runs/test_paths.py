@@ -102,7 +102,7 @@ def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path:
     assert folder.has_results
     kept = folder.set_results_aside()
     assert sorted(path.name for path in kept.iterdir()) == [
-        *("draws.jsonl", "labels.csv", "run.json", "stream.db", "votes.parquet"),
+        *("draws.jsonl", "labels.csv", "run.json", "stream.db", "votes.parquet")
     ]
     assert not folder.has_results
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {one.name for one in stays}

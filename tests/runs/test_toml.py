@@ -84,10 +84,7 @@ def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
         ("[relations]\n\nuse = 'voice'\n", r"line 3: relations\.use.*'voice'.*list"),
         ("[relations]\nuse = [1]\n", r"line 2: relations\.use.*\[1\].*list"),
         ("[relations]\njugde = true\n", r"line 2: relations\.jugde.*judge"),
-        (
-            "[relatoins]\njudge = true\n",
-            r"line 1: relatoins.*ask, data, learn, relations, task",
-        ),
+        ("[relatoins]\njudge = true\n", r"line 1: relatoins.*ask, data, learn, relations, task"),
         ("relations = 3\n", r"line 1: relations.* 3.*\[relations\]"),
         (
             "[relations.x]\nprompt = 'Rewrite.'\nnegations = 'many'\n",

@@ -47,12 +47,7 @@ def start(folder: Path, stub: StubProcess, model: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "pcs_annotator", "run", "data.csv", "-o", "run", "--executor", "batch"]
     command += ["--model", model, "--labels", "good,bad", "--answers", "hard", "--relations", "original,order"]
     return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment_of(stub),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        command, cwd=folder, env=environment_of(stub), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

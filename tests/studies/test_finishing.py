@@ -17,13 +17,7 @@ from pcs_annotator.studies.estimating.gold_plan import GoldGoal, plan_gold
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import fit_run
 from tests.runs.test_kinds import STEPS, one_step_off, texts
-from tests.simulated import (
-    copy_run,
-    move_run,
-    read_csv,
-    truth_of,
-    write_csv,
-)
+from tests.simulated import copy_run, move_run, read_csv, truth_of, write_csv
 
 
 @pytest.fixture

@@ -217,11 +217,7 @@ def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
     ("content", "columns", "problem"),
     [
         ("key,words\na,One\n", {}, r"texts\.csv.* --text-column: key, words"),
-        (
-            "key,words\na,One\n",
-            {"text": "txt"},
-            r"texts\.csv.*'txt'.*--text-column.*key, words",
-        ),
+        ("key,words\na,One\n", {"text": "txt"}, r"texts\.csv.*'txt'.*--text-column.*key, words"),
         ("key,text\na,One\n", {"id": "id"}, r"'id'.*--id-column"),
         ("key,text\na,One\n", {"gold": "truth"}, r"'truth'.*--gold-column"),
         ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 2 and 4.*id 'a'"),

@@ -218,10 +218,7 @@ def test_json_min_is_read_too(tmp_path: Path) -> None:
             '[{"data": {"pcs_id": "7", "text": "x"}, "annotations": {}}]',
             r"task 1 is not what Label Studio writes \(a dict instead of a list\): export",
         ),
-        (
-            '[{"data": {"pcs_id": "7", "text": "x"}, "annotations": [true]}]',
-            r"task 1 is not what Label Studio writes",
-        ),
+        ('[{"data": {"pcs_id": "7", "text": "x"}, "annotations": [true]}]', r"task 1 is not what Label Studio writes"),
     ],
 )
 def test_files_of_another_shape_are_refused_with_the_place_and_a_remedy(

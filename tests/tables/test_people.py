@@ -10,13 +10,7 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs.resolve_config import read_settings, task_of
 from pcs_annotator.tables.chunks import Columns
-from pcs_annotator.tables.people import (
-    GivenGold,
-    read_codebook,
-    read_examples,
-    read_gold,
-    write_to_label,
-)
+from pcs_annotator.tables.people import GivenGold, read_codebook, read_examples, read_gold, write_to_label
 
 
 def saved(path: Path, content: str) -> Path:

@@ -42,11 +42,7 @@ def same_grades(votes: Votes) -> Integers:
 
 
 def once_per_text(
-    same: Integers,
-    ids: Sequence[str],
-    gold: Codes,
-    random_sample: Mask | None = None,
-    undecided: Mask | None = None,
+    same: Integers, ids: Sequence[str], gold: Codes, random_sample: Mask | None = None, undecided: Mask | None = None
 ) -> Once:
     """Return one row for every text: the first one by id, so that the order of rows does not matter.
 

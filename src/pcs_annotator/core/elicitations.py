@@ -13,9 +13,7 @@ from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.base.registry import Registry
 
 elicitations: Registry[Any] = Registry(
-    "elicitation",
-    "pcs_annotator.elicitations",
-    ["pcs_annotator.asking.annotators.elicitations.guesses"],
+    "elicitation", "pcs_annotator.elicitations", ["pcs_annotator.asking.annotators.elicitations.guesses"]
 )
 """Every kind, users' own included; `asking/annotators/elicitations/elicitation.py` says what each must do."""
 

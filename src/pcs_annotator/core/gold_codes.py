@@ -30,6 +30,12 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
     return codes
 
 
+def refuse_without_gold(gold: Codes, name: str, what: str) -> None:
+    """Raise if no row has gold; the message calls the votes `name` and says what is measured."""
+    if (gold == UNLABELLED).all():
+        raise GoldError(f"{name} has no gold labels, and {what} are measured on rows that have one: label some rows")
+
+
 def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], table: str) -> None:
     """Raise when the same text has different gold labels, because nothing valid can be learned from both."""
     seen: dict[str, dict[int, str]] = {}

@@ -141,10 +141,7 @@ def fit_calibrator(  # what is known about the rows, one argument each
         slope, named = _fitted(_of_many(scores), gold, with_offsets=False).slopes.tolist()
         offsets = np.zeros(len(labels))
         return Calibrator(labels=labels, slope=slope, named=named, offsets=offsets, shrunk=shrunk, method="temperature")
-    inputs, with_offsets = (
-        [_log_scores(scores), *([] if log_probs is None else [log_probs])],
-        method != "temperature",
-    )
+    inputs, with_offsets = ([_log_scores(scores), *([] if log_probs is None else [log_probs])], method != "temperature")
     fit = _fitted(inputs, gold, with_offsets=with_offsets)
     if log_probs is not None and fit.slopes[1] < LEAST_READING:
         fit = _fitted(inputs[:1], gold, with_offsets=with_offsets)

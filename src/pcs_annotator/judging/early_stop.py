@@ -97,10 +97,7 @@ class _Rivals:
     def won(self, least: Floats, most: Floats, prior: Floats | None) -> Mask:
         """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
         slack = _slack(len(least))
-        ours, theirs = (
-            self.strengths(least - slack[..., 0], prior),
-            self.strengths(most + slack[..., 0], prior),
-        )
+        ours, theirs = (self.strengths(least - slack[..., 0], prior), self.strengths(most + slack[..., 0], prior))
         return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
 
     def won_by_odds(self, odds: Floats, prior: Floats | None) -> Mask:

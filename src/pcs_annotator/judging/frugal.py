@@ -50,11 +50,7 @@ class Frugal(NamedTuple):
 
 
 def learn_frugal(
-    votes: Votes,
-    gold: Codes,
-    how: Learning,
-    prices: Mapping[str, float] | None = None,
-    once: Once | None = None,
+    votes: Votes, gold: Codes, how: Learning, prices: Mapping[str, float] | None = None, once: Once | None = None
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 

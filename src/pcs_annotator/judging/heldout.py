@@ -178,12 +178,7 @@ def _calibrators(
     """Return for every fold, given by its rows, the calibrator fitted on the others."""
     return [
         fit_calibrator(
-            scores[~rows],
-            gold[~rows],
-            labels,
-            method,
-            len(gold),
-            None if log_probs is None else log_probs[~rows],
+            scores[~rows], gold[~rows], labels, method, len(gold), None if log_probs is None else log_probs[~rows]
         )
         for rows in outside
     ]

@@ -9,16 +9,7 @@ from typing import Any
 import orjson
 
 from pcs_annotator.base.errors import ConfigError, ModelError, ServerTrouble, warn_user
-from pcs_annotator.core.chat import (
-    LONGEST_ANSWER,
-    THINKING_TOKENS,
-    Constraint,
-    Finish,
-    Message,
-    Reply,
-    Request,
-    Usage,
-)
+from pcs_annotator.core.chat import LONGEST_ANSWER, THINKING_TOKENS, Constraint, Finish, Message, Reply, Request, Usage
 from pcs_annotator.models.batch_apis import FILE_BATCHES, BatchApi
 from pcs_annotator.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.models.hosts import CUSTOM, HOSTS, Host, call_site, chat_url, check_url

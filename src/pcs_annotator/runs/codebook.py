@@ -145,10 +145,7 @@ def _split_gold(table: pa.Table, config: Config, name: str) -> Iterator[tuple[st
         else:
             cells = {variable: _texts(table, gold[variable][""])}
         for part, values in cells.items():
-            yield (
-                part,
-                others.append_column("gold", pa.array(values, pa.string())) if any(values) else others,
-            )
+            yield (part, others.append_column("gold", pa.array(values, pa.string())) if any(values) else others)
 
 
 def _parts(variable: str, task: TaskSettings) -> list[str]:

@@ -48,9 +48,7 @@ class DefaultPanel:
         """Return the settings with these questions."""
         asked = {**config.ask.questions, **self.questions}
         return replace(
-            config,
-            relations=replace(config.relations, use=self.relations),
-            ask=replace(config.ask, questions=asked),
+            config, relations=replace(config.relations, use=self.relations), ask=replace(config.ask, questions=asked)
         )
 
 

@@ -193,10 +193,7 @@ class Run:
         return replace(self.config.learn, **known_settings(LearnSettings, stored))
 
     def learn(self, settings: LearnSettings, *, spare_looks: bool = False, say: Say = warn_user) -> Learned:
-        """Learn from the recorded votes; an earlier audit of the same promise still counts.
-
-        `spare_looks` tests only if enough gold rows have come (`LevelLedger.too_early`); else `say` is told the cost.
-        """
+        """Learn from the votes; an earlier audit of the same promise counts, and `say` is told what a test costs."""
         if self.taught is not self:
             return self.taught.learn(settings, spare_looks=spare_looks, say=say)
         refuse_many(settings.by, self.votes.groups or ())
@@ -359,17 +356,14 @@ class Run:
         return drawing.stream_audit(model, full.votes, full.gold.verdicts, rows)
 
     def as_fitted(self) -> Run:
-        """Return the run with the gold that the fit knew: verdicts of a review that came later are left out.
-
-        After a later fit, so are rows whose gold came later; before it, they are a change that a new fit must know.
-        """
+        """Return the run with the gold that the fit knew: verdicts that came later are left out."""
         values = read_json(self.folder.model, REFIT)
         gold, until = self.gold, values.get("verdicts_until", 0)
         if gold.verdicts.last > until:
             gold = self._gold(until)
         if values.get("number", 1) >= max(numbers(self.folder), default=1):
             return self.having(gold=gold)
-        ids = set(values["gold_ids"])
+        ids = set(values["gold_ids"])  # gold that came later is a change only as long as there is no later fit
         rows = zip(self.dataset.items, gold.labels, strict=True)
         return self.having(gold=gold._replace(labels=tuple(label if item.id in ids else None for item, label in rows)))
 
@@ -388,9 +382,7 @@ class Run:
             bills=ledgers.bills_in(self.folder, self.config, used),
             used=used,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
-            unreadable=counted.get("unreadable", {}),
-            cut=counted.get("cut", {}),
-            hard=counted.get("hard", {}),
+            **{name: counted.get(name, {}) for name in ("unreadable", "cut", "hard")},
             bounded=counted.get("bounded", 0),
             verdicts=self.gold.verdicts,
             random_sample=self.gold.random_sample,

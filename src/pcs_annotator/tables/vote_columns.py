@@ -51,10 +51,7 @@ GRADE = NumberColumns(
     "p_", -ROUNDING, 1 + GRADE_TOLERANCE, f"is not a probability: write a number from 0 to 1, or {_EMPTY}"
 )
 LOG_GRADE = NumberColumns(
-    "logp_",
-    -np.inf,
-    ROUNDING,
-    f"is not a log-probability: write a natural logarithm, which is at most 0, or {_EMPTY}",
+    "logp_", -np.inf, ROUNDING, f"is not a log-probability: write a natural logarithm, which is at most 0, or {_EMPTY}"
 )
 MASS = NumberColumns(
     "mass",

@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.base.fields import setting
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, refuse_without_gold
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging import fit_model as fitting
@@ -124,7 +124,7 @@ def evaluate_votes(
     recorded: RecordedVotes, methods: Sequence[Method], splitting: Splitting, name: str = "these votes"
 ) -> Evaluated:
     """Return figures of every method; error messages call the votes `name`."""
-    scored.refuse_without_gold(recorded.gold, name, "figures")
+    refuse_without_gold(recorded.gold, name, "figures")
     if recorded.votes.silent[recorded.gold != UNLABELLED].all():
         raise GoldError(f"{name}: no model answered about a gold row: look at the answers, or label other rows")
     evaluation = harness.evaluate(recorded.votes, recorded.gold, methods, recorded.how(splitting))

@@ -44,8 +44,7 @@ def test_estimate_is_about_right(text: str, least: int, most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "first", "last"),
-    [("head", True, False), ("tail", False, True), ("head+tail", True, True)],
+    ("policy", "first", "last"), [("head", True, False), ("tail", False, True), ("head+tail", True, True)]
 )
 def test_policy_decides_which_part_is_kept(policy: CutPolicy, first: bool, last: bool) -> None:
     fitted = fit_text(WORDS, 50, policy)

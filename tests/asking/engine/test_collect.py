@@ -188,10 +188,7 @@ def test_rewriting_and_asking_overlap(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("behaviour", "error", "message"),
-    [
-        (Behaviour(key="right"), AccessDenied, "key"),
-        (Behaviour(models=("other",)), AccessDenied, "m"),
-    ],
+    [(Behaviour(key="right"), AccessDenied, "key"), (Behaviour(models=("other",)), AccessDenied, "m")],
 )
 def test_a_wrong_key_or_model_stops_the_run_at_once(
     behaviour: Behaviour, error: type[Exception], message: str, tmp_path: Path
@@ -557,9 +554,7 @@ def test_more_than_a_thousand_rows_keep_their_order(tmp_path: Path) -> None:
     assert (votes.codes >= 0).all()
 
 
-def test_one_refused_text_is_a_silence_but_a_server_that_refuses_every_text_stops_the_run(
-    tmp_path: Path,
-) -> None:
+def test_one_refused_text_is_a_silence_but_a_server_that_refuses_every_text_stops_the_run(tmp_path: Path) -> None:
     def picky(request: Request) -> str:
         if "number 7 " in request.messages[-1].content:
             raise BadRequest("picky: refused the request (400)")

@@ -77,11 +77,7 @@ def stated_by(votes: Votes, annotator: int = 0) -> list[float | None]:
 
 @pytest.mark.parametrize(
     ("kind", "stated", "calls"),
-    [
-        ("1s-top-2", [0.8, None, 0.15], 1),
-        ("2s-top-2", [0.7, None, 0.2], 2),
-        ("ling-1s", [0.71, None, None], 1),
-    ],
+    [("1s-top-2", [0.8, None, 0.15], 1), ("2s-top-2", [0.7, None, 0.2], 2), ("ling-1s", [0.71, None, None], 1)],
 )
 def test_an_elicited_annotator_votes_for_its_guess_and_states_probabilities(
     kind: str, stated: list[float | None], calls: int, tmp_path: Path

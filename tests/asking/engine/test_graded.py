@@ -142,10 +142,7 @@ def test_a_hard_question_is_answered_by_the_text_of_a_graded_answer(tmp_path: Pa
 
 def test_an_annotator_may_differ_from_the_run(tmp_path: Path) -> None:
     async def work(stub: Stub) -> None:
-        panel = [
-            Annotator(f"{stub.url}#m", name="graded"),
-            Annotator(f"{stub.url}#m", name="hard", answers="hard"),
-        ]
+        panel = [Annotator(f"{stub.url}#m", name="graded"), Annotator(f"{stub.url}#m", name="hard", answers="hard")]
         votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=settings())
         assert votes.grades is not None
         assert np.isnan(votes.grades[:, 1]).all()

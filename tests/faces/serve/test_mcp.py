@@ -21,10 +21,7 @@ CODE = "import sys; from pcs_annotator.faces.cli.main import main; sys.exit(main
 
 @asynccontextmanager
 async def connected(run: Path) -> AsyncIterator[tuple[Running, ClientSession]]:
-    async with (
-        running(run) as service,
-        create_connected_server_and_client_session(tools_of(service.app)) as client,
-    ):
+    async with running(run) as service, create_connected_server_and_client_session(tools_of(service.app)) as client:
         yield service, client
 
 

@@ -122,10 +122,7 @@ def test_spuq_within_samples() -> None:
     # Without the dummy: (0.9 + 0.7) / 2 = 0.8.
     stated = [[[[NAN, NAN, 0.9]], [[0.1, NAN, 0.7]], [[0.5, NAN, NAN]]]]
     votes = votes_on_one_text(
-        [[[2], [2], [0]]],
-        annotators=("gemma/1s-top-1",),
-        relations=("original", "paraphrase", "dummy"),
-        stated=stated,
+        [[[2], [2], [0]]], annotators=("gemma/1s-top-1",), relations=("original", "paraphrase", "dummy"), stated=stated
     )
 
     assert row(Spuq(aggregation="intra").scores(votes)) == pytest.approx([0.15, 0.15, 0.7])

@@ -7,10 +7,7 @@ from scipy.optimize import minimize
 from pcs_annotator import PcsWarning, Votes, fit_weights
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.judging.optimisers.regression import (
-    LinearRegression,
-    normal_equations,
-)
+from pcs_annotator.judging.optimisers.regression import LinearRegression, normal_equations
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
 

@@ -12,6 +12,7 @@ import numpy as np
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Mask
+from pcs_annotator.core.gold_codes import refuse_without_gold
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
@@ -183,7 +184,7 @@ def relation_values(
     relation, and another optimiser would then look like a gain. `name` is what error messages call the votes.
     """
     how = how or scored.EvaluationOptions()
-    scored.refuse_without_gold(gold, name, "gains")
+    refuse_without_gold(gold, name, "gains")
     votes, gold = scored.labelled_rows(votes.plain(), gold, how.folds)
     original = original_of(votes)
     answered: Mask = np.asarray((votes.codes >= 0).any(axis=(1, 3)))  # `[item, relation]`

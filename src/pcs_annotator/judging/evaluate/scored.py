@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.base.errors import GoldError, UndefinedMetric
+from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
@@ -101,8 +101,7 @@ class EvaluationOptions(Splitting):
     """How to compare methods."""
 
     calibration: str = "softmax"  # name of the calibration method
-    # relations whose variants a model wrote, so that every variant cost a call
-    rewritten: AbstractSet[str] = frozenset()
+    rewritten: AbstractSet[str] = frozenset()  # relations that a model writes, so that every variant cost a call
     order: Sequence[str] = ()  # the labels from the lowest to the highest; empty if they have no order
 
     @property
@@ -136,12 +135,6 @@ def check_rows(gold: Codes, folds: int) -> None:
         )
 
 
-def refuse_without_gold(gold: Codes, name: str, what: str) -> None:
-    """Raise if no row has gold; the message calls the votes `name` and says what is measured."""
-    if (gold < 0).all():
-        raise GoldError(f"{name} has no gold labels, and {what} are measured on rows that have one: label some rows")
-
-
 class Measured(NamedTuple):
     """A figure on the rows at hand, and on every resample."""
 
@@ -159,8 +152,7 @@ def measure(
 ) -> dict[K, Measured]:
     """Return figures on the rows and on resamples, from how often each resample drew each row, `[row, resample]`.
 
-    `patterns` is the gold label of every row, or whatever else must not be the same on all rows of a resample; `cells`,
-    how many numbers a figure holds for every resample.
+    `patterns`, such as gold labels, may not be the same on all rows of a resample; a figure holds `cells` numbers.
     """
     observed = figures(np.ones((len(patterns), 1)))
     parts = []

@@ -118,8 +118,7 @@ def test_guesses_are_read_in_their_order(reply: str, guesses: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["P1: 0.7\nP2: 0.3", "0.7, 0.3", "70%\n30%", "1. 0.7\n2. 0.3", "Fake: 0.3\nReal: 0.7", "P2: 30\nP1: 70"],
+    "reply", ["P1: 0.7\nP2: 0.3", "0.7, 0.3", "70%\n30%", "1. 0.7\n2. 0.3", "Fake: 0.3\nReal: 0.7", "P2: 30\nP1: 70"]
 )
 def test_probabilities_are_matched_with_earlier_guesses(reply: str) -> None:
     stated = read_probabilities_of(reply, ("Real", "Fake"), NEWS)
