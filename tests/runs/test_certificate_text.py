@@ -162,8 +162,6 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
     )
 
 
-def test_a_promise_says_what_earlier_looks_used_and_an_older_audit_has_no_level() -> None:
+def test_a_promise_says_what_earlier_looks_used() -> None:
     details = promised(replace(HOLDING, level=0.025, spent=0.05)).details
     assert any("tested at 2.5 %" in detail and "have used 5 % of the 10 %" in detail for detail in details)
-    older = audit(PROMISE, 120, 2)._replace(level=None)
-    assert "interval" not in promised(replace(HOLDING, audit=older)).details[-1]

@@ -158,8 +158,6 @@ def _audited(audit: Audit) -> str:
     }[audit.finding]
     low, high = (_percent(end) for end in audit.error)
     rate = f"{audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
-    if audit.level is None:  # by an earlier version
-        return f"{finding}: {rate}"
     return f"{finding}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
-from pcs_annotator.judging.promise.audit import Audit
+from pcs_annotator.judging.promise.audit import Audit, Finding
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.sections import summary
@@ -68,7 +69,8 @@ def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: P
 )
 def test_the_finding_of_an_audit_comes_first(finding: str, stamp: str, sentence: str, tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
-    audit = Audit(rows=50, wrong=1, limit=0.3, error=Interval(0.0, 0.1), finding=finding)  # type: ignore[arg-type]  # a parameter is a str
+    finding_now = cast(Finding, finding)
+    audit = Audit(rows=50, wrong=1, limit=0.3, error=Interval(0.0, 0.1), finding=finding_now, level=0.9)
     text = shown(audited(result, audit))
     assert stamp in text
     assert sentence in text

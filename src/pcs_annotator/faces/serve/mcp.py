@@ -15,9 +15,8 @@ from pcs_annotator.base.errors import PcsError
 from pcs_annotator.faces.serve.service_app import App
 from pcs_annotator.reviewing.session import Review
 
-INSTRUCTIONS = """Labels with decision `accept` keep the promised error rate. Labels with decision `review` are \
-proposals: show them to a person, and never report them as settled. People decide in `pcs review`; no tool here gives \
-a verdict."""
+INSTRUCTIONS = """Labels with decision `accept` keep the promised error rate. Those with `review` are proposals: never \
+report them as settled, but show them to a person, who decides in `pcs review`; no tool here gives a verdict."""
 
 
 def tools_of(app: App) -> FastMCP:
@@ -29,23 +28,22 @@ def tools_of(app: App) -> FastMCP:
         """Label texts, or pairs `a` and `b`, perhaps with paid models: label, confidence, and `accept` or `review`."""
         try:
             return await app.labelled({"input": input})
-        except (HTTPException, PcsError) as error:
-            raise ValueError(getattr(error, "detail", str(error))) from None
-        except Exception as error:  # its message may quote a text
-            raise ValueError(f"the service failed: {type(error).__name__}") from None
+        except Exception as error:  # the message of one that is not ours may quote a text
+            ours, name = isinstance(error, HTTPException | PcsError), type(error).__name__
+            raise ValueError(getattr(error, "detail", str(error)) if ours else f"the service failed: {name}") from None
 
     @server.tool()
     async def status() -> dict[str, Any]:
         """Say whether texts get labels now, which labels there are, what was spent, and how many wait for people."""
-        figures = {"kept_for_people": app.service.waiting, "figures": app.watch.figures()}
-        return {**app.state(), "labels": app.service.names, **figures}
+        waiting, figures = app.service.waiting, app.watch.figures()
+        return {**app.state(), "labels": app.service.names, "kept_for_people": waiting, "figures": figures}
 
     @server.tool()
     async def review_queue(rows: Annotated[int, Field(ge=1, le=50)] = 10) -> dict[str, Any]:
         """List rows that a person should look at, least certain first, with the proposed labels."""
         review, waiting = await asyncio.to_thread(Review.for_people, folder)
-        listed = [review.listed(row) for row in waiting[:rows].tolist()]
-        shown = [{"id": row.id, "text": row.text, "label": row.label, "confidence": row.confidence} for row in listed]
+        listed, names = map(review.listed, waiting[:rows].tolist()), ("id", "text", "label", "confidence")
+        shown = [{name: getattr(row, name) for name in names} for row in listed]
         return {"total": len(waiting), "rows": shown, "next": f"a person runs: pcs review {quote(str(folder))}"}
 
     return server

@@ -159,9 +159,7 @@ def coders_table(agreement: AmongCoders) -> ResultTable:
 def about_replacing(agreement: AmongCoders) -> str:
     """Return whether the model may replace a coder, or why that was not tested."""
     if agreement.replacing is None:
-        return (
-            f"Whether the model may replace a coder was not tested: {agreement.not_tested or 'an earlier version ran'}."
-        )
+        return f"Whether the model may replace a coder was not tested: {agreement.not_tested}."
     return agreement.replacing.sentence(agreement.names)
 
 

@@ -24,9 +24,7 @@ class Audit(NamedTuple):
     limit: float  # the highest error rate among accepted rows that keeps the promise
     error: Interval  # interval of the error rate
     finding: Finding  # `revoked` when the interval is above the limit, `confirmed` when it is below; else `open`
-    # how often such an interval contains the error rate, however often it is looked at while the audit grows; None for
-    # an audit by an earlier version, whose interval holds for a single look
-    level: float | None = None
+    level: float  # how often such an interval contains the error rate, however often it is looked at meanwhile
 
 
 def audit(promise: Promise, rows: int, wrong: int) -> Audit:
