@@ -10,6 +10,7 @@ import pytest
 
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
+from pcs_annotator.runs.draw_registry import has_results
 from pcs_annotator.runs.paths import Origin, RunFolder, read_origin
 from pcs_annotator.tables.files import (
     SCHEMA,
@@ -99,12 +100,12 @@ def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path:
     stays = (folder.ledger, folder.batches, tmp_path / "notes.txt")
     for path in (folder.votes, folder.draws, folder.labels, folder.stream, folder.settings, *stays):
         path.write_text(path.name)
-    assert folder.has_results
+    assert has_results(folder)
     kept = folder.set_results_aside()
     assert sorted(path.name for path in kept.iterdir()) == [
         *("draws.jsonl", "labels.csv", "run.json", "stream.db", "votes.parquet")
     ]
-    assert not folder.has_results
+    assert not has_results(folder)
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {one.name for one in stays}
     texts = [path.read_text() for path in tmp_path.glob("earlier-*/votes.parquet")]
     assert sorted(texts) == ["old votes", "votes.parquet"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -135,19 +134,6 @@ def test_what_was_interrupted_before_it_had_results_may_be_something_else(data: 
     assert len(made(data, limit=5).outcomes) == 5
 
 
-def test_a_folder_of_an_earlier_version_knows_its_data_too(data: Path) -> None:
-    made(data)
-    path = data.parent / "run" / "run.json"
-    start = json.loads(path.read_text())
-    del start["data_hash"]
-    path.write_text(json.dumps(start))
-    assert made(data).tally.calls == 0
-    path.write_text(json.dumps(start))
-    write_csv(data, renumbered(read_csv(data)))
-    with pytest.raises(ConfigError, match="other data"):
-        made(data)
-
-
 @pytest.mark.parametrize(
     ("name", "folder"),
     [
@@ -240,7 +226,7 @@ def test_gold_of_people_that_differs_from_that_of_the_data_is_refused_or_wins(da
     assert accepted.dataset.gold[0] == fit_run(folder).dataset.gold[0] == other(truth_of(0))
     # what was accepted once does not stop other labels
     fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t16", "gold": "good"}])))
-    with pytest.raises(GoldError, match=r"gold\.csv and data\.csv give different gold labels to 2 rows"):
+    with pytest.raises(GoldError, match=r"draws\.jsonl and data\.csv give different gold labels to 2 rows"):
         made(data)
     assert made(data, gold_wins=True).dataset.gold[0] == other(truth_of(0))
 

@@ -146,6 +146,11 @@ def events_of(folder: RunFolder | None, kind: type[E]) -> list[E]:
     return [event for event in read_events(folder.draws) if isinstance(event, kind)] if folder else []
 
 
+def has_results(folder: RunFolder) -> bool:
+    """Return whether there is something to lose in a folder: results, or what people were shown and said."""
+    return folder.labels.exists() or any(not isinstance(event, Picked) for event in read_events(folder.draws))
+
+
 def picked_by_row(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, list[Picked]]:
     """Return row → how it was chosen, of all rows that were ever written out for people."""
     picked = events_of(folder, Picked)

@@ -85,11 +85,6 @@ class RunFolder:
         packed = self.path / "labels.parquet"
         return packed if packed.exists() else self.path / "labels.csv"
 
-    @property
-    def has_results(self) -> bool:
-        """Whether there is something to lose: results, or labels that people gave."""
-        return self.labels.exists() or self.draws.exists()
-
     def set_results_aside(self) -> Path:
         """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""
         files = {name: getattr(self, name) for name, value in vars(RunFolder).items() if isinstance(value, _File)}

@@ -15,7 +15,7 @@ from pcs_annotator.core.events import FiledLabel, Picked, Verdict
 from pcs_annotator.core.identity import same_text
 from pcs_annotator.core.task import Item, label_code
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.draw_registry import read_events
+from pcs_annotator.runs.draw_registry import has_results, read_events
 from pcs_annotator.runs.paths import SAMPLED, RunFolder
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config
@@ -127,7 +127,7 @@ def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
 
     Data may have grown: then old rows are still there, with the same texts.
     """
-    before_now = earlier_run(folder) if folder.has_results else None
+    before_now = earlier_run(folder) if has_results(folder) else None
     if before_now is None:
         return ""
     earlier, start = before_now.config, before_now.start
