@@ -54,11 +54,7 @@ _VARIANT = re.compile(r"text_mr(\d+)")
 
 
 def beside(dataset: Path, ending: str) -> Path:
-    """Return the path of a file that belongs to a dataset.
-
-    >>> beside(Path("data/news.csv.gz"), "annotations.csv").as_posix()
-    'data/news_annotations.csv'
-    """
+    """Return the path of a file that belongs to a dataset."""
     return dataset.with_name(f"{table_stem(dataset)}_{ending}")
 
 
@@ -92,11 +88,7 @@ def _read(path: Path, *needed: str) -> Dataset:
 
 
 def labels_of(prompt: str, dataset: Dataset | None = None) -> tuple[str, ...]:
-    """Return the labels in the `<label>` tags of a prompt or, if it has fewer than two, those of a dataset.
-
-    >>> labels_of("Label the news as <label>Fake</label> or <label>Real</label>, for example <label>fake</label>.")
-    ('Fake', 'Real')
-    """
+    """Return the labels in the `<label>` tags of a prompt or, if it has fewer than two, those of a dataset."""
     tagged: dict[str, str] = {}
     for label in (" ".join(tag.split()) for tag in _TAG.findall(prompt)):
         if re.search(r"\w", label):  # an ellipsis is a placeholder, not a label
@@ -111,11 +103,7 @@ def labels_of(prompt: str, dataset: Dataset | None = None) -> tuple[str, ...]:
 
 
 def vote_column(annotator: str, number: int) -> str:
-    """Return the column with an annotator's answers on the original text (0) or on its rewrite `mr<number>`.
-
-    >>> vote_column("llama3-8b-8192", 0), vote_column("llama3-8b-8192", 2)
-    ('llama3-8b-8192_text', 'llama3-8b-8192_text_mr2')
-    """
+    """Return the column with an annotator's answers on the original text (0) or on its rewrite `mr<number>`."""
     return f"{annotator}_{TEXT}" + (f"_mr{number}" if number else "")
 
 

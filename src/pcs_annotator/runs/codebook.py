@@ -105,11 +105,7 @@ def configs_of(config: Config, folder: Path) -> dict[str, Config]:
 
 
 def place_of(part: str) -> str:
-    """Return the folder of a part within that of the codebook.
-
-    >>> place_of("frames=human interest")
-    'frames/human-interest'
-    """
+    """Return the folder of a part within that of the codebook."""
     variable, several, label = part.partition("=")
     name = re.sub(r"\W+", "-", label).strip("-") or "label"
     return f"{variable}/{name}" if several else variable

@@ -83,10 +83,7 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
 
 
 def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[Picked]) -> int:
-    """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold.
-
-    Returns how many were written; without any, there is no such file.
-    """
+    """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold."""
     if unread(folder.to_label, items, gold):
         kept = set_aside(folder.to_label)
         warn_user(f"{folder.to_label.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")

@@ -136,10 +136,7 @@ def left_unused(folder: RunFolder) -> str:
 
 
 def settings_of_fits(folder: RunFolder, name: str = "fit") -> dict[str, Any]:
-    """Return the settings that were given to `pcs fit` in a folder, which the next `pcs run` there keeps.
-
-    Those under `learn` are all that the last fit used.
-    """
+    """Return the settings that were given to `pcs fit` in a folder, which the next `pcs run` there keeps."""
     try:
         with expecting(folder.model, REMEDY):
             return known_settings(LearnSettings, read_json(folder.model).get(name, {}))

@@ -21,10 +21,7 @@ CHANCE = 0.001  # a warning without a reason comes so often at most
 
 
 def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
-    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
-
-    None without a promise, or if all rows have gold.
-    """
+    """Return whether the gold rows look like a random sample, and warn if not; None without a promise."""
     if model.certificate is None or not model.certificate.holds or not others.any():
         return None
     judged = model.judged(votes)

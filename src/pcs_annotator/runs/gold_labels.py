@@ -292,10 +292,7 @@ def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts)
 
 
 def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
-    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one.
-
-    `naming` is how the user can name the labels.
-    """
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
     spellings = usual_spellings(dataset.gold)
     if not spellings:
         raise LabelError(f"no labels: {naming}, or fill a column gold in {dataset.name}")

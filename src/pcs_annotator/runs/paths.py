@@ -30,11 +30,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of a run's files: one step, one file.
-
-    >>> RunFolder(Path("runs/news")).votes.as_posix()
-    'runs/news/votes.parquet'
-    """
+    """The paths of a run's files: one step, one file."""
 
     path: Path
     version: int = 0  # which fit is meant, if not the one in use

@@ -156,11 +156,7 @@ def _is_gold(examples: str) -> bool:
 
 
 def nearest_of_gold(examples: str) -> int:
-    """Return how many gold rows to show with each text, as in `gold:4`; 0 if it is not said.
-
-    >>> nearest_of_gold("gold"), nearest_of_gold("gold:4")
-    (0, 4)
-    """
+    """Return how many gold rows to show with each text, as in `gold:4`; 0 if it is not said."""
     number = examples.removeprefix(GOLD).removeprefix(":")
     if examples != GOLD and not (number.isdecimal() and 0 < int(number) < 100):
         raise ConfigError(f"examples {examples!r}: write gold, or gold:4 for the 4 most similar gold rows")

@@ -123,10 +123,7 @@ def refuse_other_work(request: RunRequest, config: Config, table: RunTable) -> b
 
 
 def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
-    """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
-
-    Data may have grown: then old rows are still there, with the same texts.
-    """
+    """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not."""
     before_now = earlier_run(folder) if has_results(folder) else None
     if before_now is None:
         return ""
