@@ -58,6 +58,8 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
     learning_of(learn)
     folder, name = RunFolder(source.folder), source_name(source.table)
     folder.refuse_file()
+    if folder.codebook.exists():
+        raise ConfigError(f"{folder.path} has several variables: name another folder with -o")
     arrow = as_arrow(source.table, source.people.reading if source.people.gold is None else AS_FOUND)
     table = read_vote_table(arrow, source.labels or None, unknown=source.unknown, name=name)
     rows = _rows(arrow, table, name)

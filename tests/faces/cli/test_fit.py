@@ -196,6 +196,9 @@ def test_a_folder_of_a_run_that_asked_models_is_not_filled_with_a_table(pcs: Pcs
     assert main(["run", "data.csv", "--model", "scripted:hash", "--relations", "original", "-o", "run", "-q"]) == 0
     Path("votes.csv").write_text(VOTES)
     assert "run has results of a run that asked models" in pcs.refused("fit", "votes.csv", "-o", "run")
+    Path("book").mkdir()
+    Path("book/codebook.json").write_text("{}")
+    assert "book has several variables: name another folder" in pcs.refused("fit", "votes.csv", "-o", "book")
 
 
 def test_a_run_of_a_table_is_taken_by_commands_that_take_runs(pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
