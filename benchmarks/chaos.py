@@ -265,7 +265,7 @@ def read_labels(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def read_votes(folder: Path) -> object:
     """Return the votes of a run, in a fixed order."""
-    path = folder / "votes.parquet"
+    path = folder / "variables/label/votes.parquet"
     return sorted(map(str, pyarrow.parquet.read_table(path).to_pylist())) if path.exists() else None
 
 

@@ -22,8 +22,8 @@ from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.verbs.run import run
 from tests.judging.metrics.alone import accuracy
+from tests.simulated import run
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")

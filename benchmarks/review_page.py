@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=100)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="review-page-"))
-    if not (folder / "run.json").exists():
+    if not (folder / "book.json").exists():
         make_run(folder, given.rows)
     (folder / "draws.jsonl").unlink(missing_ok=True)
     with reviewing(folder) as url, sync_playwright() as playwright:

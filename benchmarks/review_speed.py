@@ -22,11 +22,10 @@ from pcs_annotator import Item, Variant, Votes
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.arrays import Codes, Grades, Integers
 from pcs_annotator.core.events import SEQUENCE, Queue
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, write_start
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.tables import vote_files, write
-from pcs_annotator.tables.files import write_json
 from pcs_annotator.version import __version__
 
 LABELS = ("negative", "neutral", "positive")
@@ -62,7 +61,8 @@ def make_run(path: Path, rows: int) -> None:
     path.mkdir(parents=True, exist_ok=True)
     start = {"version": __version__, "data": "simulated.csv", "data_hash": "", "asked": "simulated"}
     names = {"annotators": list(MODELS), "relations": list(RELATIONS), "config": config_to_dict(config)}
-    write_json(folder.settings, {**start, **names})
+    write_start(folder, {**start, **names})
+    folder.own_folder.mkdir(parents=True, exist_ok=True)
     write.write_table(folder.items, table)
     with vote_files.writing_variants(folder.variants, {"asked": "simulated"}) as note:
         for name, text in zip(ids, texts, strict=True):
@@ -155,7 +155,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         path = given.folder or Path(temporary) / "run"
-        if not (path / "model.json").exists():
+        if not (path / "variables/label/model.json").exists():
             make_run(path, given.rows)
         subprocess.run([sys.executable, "-m", "benchmarks.review_speed", str(path), "--measure"], check=True)
 

@@ -25,9 +25,9 @@ import aiohttp
 from pcs_annotator.runs.labeller import FittedRun
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.verbs.label import label
 from tests.faces.serve.killing import check, kill_again_and_again, promising_stub_run
 from tests.faces.serve.processes import ServiceProcess, service_process, stub_run
+from tests.simulated import label
 from tests.stub import Behaviour, StubProcess, stub_process
 
 MODELS, RELATIONS = ("one",), ("original", "frame", "order", "layout")

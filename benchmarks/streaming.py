@@ -23,14 +23,15 @@ import pyarrow as pa
 
 from pcs_annotator import PcsWarning, RunResult, Votes, Weights
 from pcs_annotator.core.arrays import CODE
+from pcs_annotator.core.result_names import result_names
 from pcs_annotator.judging.model import Model
-from pcs_annotator.runs.columns import labelled_table
+from pcs_annotator.runs.columns import result_columns, with_columns
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.tables.chunks import Columns, IdCheck, TableStream, open_stream
 from pcs_annotator.tables.write import writing_table
-from pcs_annotator.verbs.label import Labelled, label
-from pcs_annotator.verbs.run import run
+from pcs_annotator.verbs.label import Labelled
+from tests.simulated import label, run
 
 LABELS = ("positive", "neutral", "negative")
 ROWS = 1_000_000
@@ -87,7 +88,9 @@ def copy(stream: TableStream, out: Path) -> int:
             codes, ids = np.zeros((len(chunk.items), 1, 1), dtype=CODE), [item.id for item in chunk.items]
             votes = Votes(codes=codes, ids=ids, annotators=["a"], relations=["original"], labels=LABELS)
             model = Model(weights=Weights.uniform(votes), calibrator=None)
-            writer.write(labelled_table(chunk.table, model, votes, model.judged(votes)))
+            writer.write(
+                with_columns(chunk.table, result_columns(model, votes, model.judged(votes)), result_names(votes.labels))
+            )
             rows += len(votes)
     return rows
 

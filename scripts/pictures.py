@@ -26,8 +26,9 @@ from pcs_annotator import run
 from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.faces.web.server import listen, serve
-from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.book import Book
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -87,7 +88,7 @@ async def take(folder: Path, to: Path) -> None:
         browser = await play.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
         page = await _opened(browser, (folder / RUN / "report.html").absolute().as_uri(), WINDOW)
         _save(await page.screenshot(), to / PICTURES[0])
-        with Review.open(folder / RUN, ReviewOptions(refit_every=0, seed=1)) as review:
+        with BookReview.open(Book.open(folder / RUN), ReviewOptions(refit_every=0, seed=1)) as review:
             door = listen("127.0.0.1", 0)
             app = Pages(review, "news", keys_of(review.labels)).app()
             serving = asyncio.create_task(serve(app, door, print))

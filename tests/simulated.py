@@ -11,6 +11,7 @@ from functools import partial
 from math import log
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.files import read_json, write_json
-from pcs_annotator.verbs.run import run
+from pcs_annotator.verbs import label as labelling
+from pcs_annotator.verbs import run as running
 from tests.made_once import made_once
 from tests.stub.behaviour import pick
 
@@ -32,6 +34,16 @@ RELATIONS = ("original", "frame")
 # the texts of simulated runs say their label, which a model of the texts would read off
 QUICK = LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=0.1)
 TRUTH = re.compile(r"looks (good|bad)")
+
+
+def run(request: RunRequest) -> RunResult:
+    """Run, and return the result of the only variable."""
+    return running.run(request).only
+
+
+def label(*arguments: Any) -> labelling.Labelled:
+    """Label new texts, and return the labels of the only variable."""
+    return labelling.label(*arguments).only
 
 
 class SimulatedProvider:
@@ -134,8 +146,8 @@ def copy_run(made: Path, to: Path) -> Path:
     """Copy a run folder as if nobody had tested its gold labels yet."""
     shutil.copytree(made, to)
     (to / "levels.json").unlink(missing_ok=True)
-    for path in (to / "model.json", *(to / "models").glob("*.json")):
-        if path.exists() and (values := read_json(path)).pop("tested", None):
+    for path in (to / "variables").rglob("*.json"):
+        if (values := read_json(path)).pop("tested", None):
             write_json(path, values)
     return to
 
@@ -143,8 +155,9 @@ def copy_run(made: Path, to: Path) -> Path:
 def move_run(made: Path, to: Path) -> Path:
     """Copy a run folder as if it had been moved, with its tests of gold labels."""
     shutil.copytree(made, to)
-    levels = read_json(to / "levels.json")
-    write_json(to / "levels.json", levels | {"run": token_hex(8), "place": str(to.resolve())})
+    levels = {**read_json(to / "levels.json")}
+    moved = {"run": token_hex(8), "place": str(to.resolve())}
+    write_json(to / "levels.json", {part: {**levels[part], **moved} for part in levels if part != "schema"})
     return to
 
 

@@ -29,7 +29,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prom
 
 def test_accuracy_has_one_value(pcs: Pcs) -> None:
     fitted = pcs.json("fit", "run")["cross_validation"][0]
-    kept = json.loads(Path("run/evaluation.json").read_text(encoding="utf-8"))
+    kept = json.loads(Path("run/variables/label/evaluation.json").read_text(encoding="utf-8"))
     first, gold = kept["figures"][0]["figures"]["accuracy"], kept["against_gold"]
     right, rows = sum(line[at] for at, line in enumerate(gold["confusion"])), gold["n"]
     assert (first["value"], first["n"]) == (pytest.approx(right / rows), rows)

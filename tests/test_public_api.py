@@ -16,12 +16,12 @@ PUBLIC = [
     "NOT_ASKED",
     "PCS",
     "Annotator",
+    "BookResult",
     "CollectSettings",
     "Decision",
     "Example",
     "Expectation",
     "Item",
-    "LoadedCodebook",
     "LoadedRun",
     "Optimiser",
     "Outcome",
@@ -53,7 +53,6 @@ PUBLIC = [
     "relation",
     "relation_values",
     "run",
-    "run_codebook",
     "score",
 ]
 # public names for things that bear another name themselves

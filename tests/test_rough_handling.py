@@ -303,10 +303,11 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
 
 
 def test_run_json_edited_by_hand_is_refused_with_its_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = RunFolder(run).settings
+    path = RunFolder(run).book
     given: list[object] = [7, [], {"version": 1}, None]
     for value in given:
-        values = json.loads(path.read_text()) | {"task": value}
+        values = json.loads(path.read_text())
+        values["variables"]["label"] |= {"config": value}
         path.write_text(json.dumps(values))
         assert main(["report", str(run), "--no-figures"]) in (0, 2)
         assert "Traceback" not in capsys.readouterr().err

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.faces.classic import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.faces.loaded_codebook import LoadedCodebook
     from pcs_annotator.faces.loaded_run import LoadedRun
     from pcs_annotator.faces.python import (
         aevaluate,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
         load_run,
         relation_values,
         run,
-        run_codebook,
     )
     from pcs_annotator.judging.fit_weights import Optimiser, fit_weights, optimiser
     from pcs_annotator.judging.score import score
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from pcs_annotator.relations.function import relation
     from pcs_annotator.relations.prompted import PromptedRelation
     from pcs_annotator.runs.ask import CollectSettings
+    from pcs_annotator.runs.book_result import BookResult
     from pcs_annotator.runs.executors import collect
     from pcs_annotator.runs.run_result import RunResult
 
@@ -52,12 +51,12 @@ __all__ = [
     "NOT_ASKED",
     "PCS",
     "Annotator",
+    "BookResult",
     "CollectSettings",
     "Decision",
     "Example",
     "Expectation",
     "Item",
-    "LoadedCodebook",
     "LoadedRun",
     "Optimiser",
     "Outcome",
@@ -89,7 +88,6 @@ __all__ = [
     "relation",
     "relation_values",
     "run",
-    "run_codebook",
     "score",
 ]
 
@@ -103,7 +101,6 @@ _NAMES = {
     "core.weights": ("Weights",),
     "faces.classic": ("PCS",),
     "faces.classifier": ("PCSClassifier",),
-    "faces.loaded_codebook": ("LoadedCodebook",),
     "faces.loaded_run": ("LoadedRun",),
     "judging.fit_weights": ("Optimiser", "fit_weights", "optimiser"),
     "judging.score": ("score",),

@@ -21,8 +21,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.verbs.label import label
-from tests.simulated import SimulatedProvider, copy_run, read_csv, simulated_models, simulated_run, write_texts
+from tests.simulated import SimulatedProvider, copy_run, label, read_csv, simulated_models, simulated_run, write_texts
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -177,7 +176,7 @@ def test_batches_slices_and_other_columns_come_back_as_they_were(folder: Path, r
 
 def test_a_table_without_rows_gets_the_same_columns_and_opens_nothing(folder: Path, run: LoadedRun) -> None:
     empty = texts(folder).slice(0, 0)
-    (folder / "votes.parquet").unlink()
+    (folder / "variables/label/votes.parquet").unlink()
     assert run.label_table(empty).schema == run.label_schema(empty.schema)
 
 
@@ -197,7 +196,7 @@ def test_rows_that_cannot_be_labelled_say_why_and_disturb_no_other(folder: Path,
 def test_a_model_that_does_not_answer_about_one_text_leaves_its_reason(folder: Path, failing: type[Failing]) -> None:
     failing(ServerTrouble("gone"), about="Case 1003 ")
     with load_run(folder, ask="all") as run:
-        run._opened()._labeller.asker.patience = Patience(attempts=1)
+        run._opened("")._labeller.asker.patience = Patience(attempts=1)
         found = run.label_table(texts(folder)).to_pylist()
     assert [row["id"] for row in found if row["pcs_error"]] == ["t1003"]
     assert found[3]["pcs_error"] == "no answer"
@@ -227,7 +226,7 @@ def test_a_model_that_is_down_is_said_in_the_rows_and_asked_again_with_the_next_
 
 def test_a_ledger_that_fails_is_said_in_the_rows(folder: Path, run: LoadedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     run.label_table(texts(folder).slice(0, 1))
-    ledger = run._opened()._labeller.asker.ledger
+    ledger = run._opened("")._labeller.asker.ledger
 
     async def fail(keys: object) -> None:
         raise LedgerError("the disk is full")
@@ -266,7 +265,7 @@ def test_threads_share_one_open_run_and_pay_once(folder: Path) -> None:
     given = texts(folder)
     with load_run(folder, ask="all", ledger=folder.parent / "other.db") as run, ThreadPoolExecutor(4) as pool:
         found = list(pool.map(run.label_table, [given] * 4))
-        assert run._opened()._labeller.asker.tracker.calls == 6 * len(NEW)
+        assert run._opened("")._labeller.asker.tracker.calls == 6 * len(NEW)
         names = [thread.name for thread in threading.enumerate()]
     assert names.count("pcs-engine") == 1
     assert all(one.equals(found[0]) for one in found)

@@ -30,8 +30,8 @@ from pcs_annotator import (
     run,
 )
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError, UnknownNameError
+from pcs_annotator.runs.paths import read_start
 from pcs_annotator.runs.settings import all_settings
-from pcs_annotator.tables.files import read_json
 from tests.builders import simulated_votes
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -136,7 +136,7 @@ def test_texts_in_memory_are_run_like_those_of_a_file_and_a_second_run_asks_noth
     first = run(IN_MEMORY["list"](), labels=["good", "bad"], models=["scripted:hash"], relations=["original"])
     assert first.tally.calls == 12
     assert first.folder.path == Path("runs/table")
-    noted = read_json(first.folder.settings)
+    noted = read_start(first.folder)
     assert noted["data"] == "the table of 12 rows"
     assert noted["data_hash"]
     for kind, make in IN_MEMORY.items():

@@ -16,7 +16,8 @@ from pcs_annotator import LoadedRun, PCSClassifier, RunResult
 from pcs_annotator.base.display import MOST_ROWS
 from pcs_annotator.base.errors import ConfigError, GoldError, MissingPackage, TableError
 from pcs_annotator.faces import python
-from pcs_annotator.verbs.codebook import CodebookResult
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.book_result import BookResult
 from tests.simulated import simulated_models, simulated_run, write_texts
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -46,13 +47,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     quick: Any = {"repeats": 1, "resamples": 20}
     return {
         "run": result,
-        "run_codebook": CodebookResult(
-            folder=folder,
-            variables={},
-            results={"mood": result},
-            labels=folder / "labels.csv",
-            report=folder / "report.html",
-        ),
+        "book": BookResult(book=Book(folder, {}, {}), results={"mood": result}),
         "load_run": loaded,
         "label": labelled,
         "outcomes": loaded.outcomes(),

@@ -20,7 +20,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.verbs.plan import plan
-from pcs_annotator.verbs.run import run
+from tests.simulated import run
 
 QUICK = LearnSettings(optimiser="uniform", folds=3, resamples=0, max_error=None)
 THINGS = ("Der Fernseher", "Die Lieferung", "Das Zimmer", "Der Kundendienst", "Die neue App", "Das Frühstück",

@@ -27,7 +27,7 @@ ENOUGH = 120.0
 
 
 def gold_rows(run: Path) -> int:
-    rows: int = json.loads((run / "model.json").read_text())["weights"]["diagnostics"]["gold_rows"]
+    rows: int = json.loads((run / "variables/label/model.json").read_text())["weights"]["diagnostics"]["gold_rows"]
     return rows
 
 
@@ -69,7 +69,7 @@ def test_taking_verdicts_back_starts_no_fit(run: Path) -> None:
 @pytest.mark.slow
 def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=2, seed=3)) as review:
-        (run / "votes.parquet").write_bytes(b"broken")
+        (run / "variables/label/votes.parquet").write_bytes(b"broken")
         (run / "ledger.db").unlink()
         judge_rows(review, 2)
         review.refits.wait(ENOUGH)
@@ -86,7 +86,7 @@ def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
 
 def test_a_model_that_cannot_be_read_is_a_sentence_too(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=1)) as review:
-        spoil = f"open({str(run / 'model.json')!r}, 'w').write('[]')"
+        spoil = f"open({str(run / 'variables/label/model.json')!r}, 'w').write('[]')"
         review.refits.fit.command = (sys.executable, "-c", spoil)
         judge_rows(review, 1)
         review.refits.wait(ENOUGH)

@@ -79,7 +79,7 @@ def test_random_verdicts_beside_gold_of_several_coders_support_a_promise(coded: 
 
 
 def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path) -> None:
-    path = run / "variants.parquet"
+    path = run / "variables/label/variants.parquet"
     table = read_table(path)
     write_table(table, path, row_group_size=7)
     with pytest.MonkeyPatch.context() as patch:
@@ -117,7 +117,7 @@ def test_questions_are_shown_as_they_were_asked() -> None:
 
 
 def test_a_run_without_a_fit_has_equal_weights(run: Path) -> None:
-    (run / "model.json").unlink()
+    (run / "variables/label/model.json").unlink()
     rows = rows_of(run)
     assert not rows.judgement.fitted
     assert {DECISIONS[code] for code in rows.judgement.decision} <= {"agree", "review"}
@@ -148,7 +148,7 @@ def damaged(run: Path) -> Path:
 
 
 def other_model(run: Path) -> Path:
-    path = run / "model.json"
+    path = run / "variables/label/model.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "labels": ["yes", "no"]}))
     return run
 
@@ -171,9 +171,13 @@ def without(*names: str) -> Callable[[Path], Path]:
 @pytest.mark.parametrize(
     ("spoil", "error", "said"),
     [
-        (without("run.json"), ConfigError, "is not a run folder"),
+        (without("book.json"), ConfigError, "is not a run folder"),
         (without("items.parquet"), TableError, "has no items.parquet: pcs run, once more, writes it"),
-        (without("votes.parquet", "ledger.db"), TableError, "has no answers yet: pcs run asks for them"),
+        (
+            without("variables/label/votes.parquet", "ledger.db"),
+            TableError,
+            "has no answers yet: pcs run asks for them",
+        ),
         (damaged, TableError, "cannot be read"),
         (other_model, TableError, r"was fitted with other labels \(yes, no\): pcs fit makes it again"),
         (other_gold, LabelError, "'ugly' is not one of the labels"),
@@ -188,18 +192,18 @@ def test_folders_that_cannot_be_reviewed(
 
 def test_votes_are_taken_from_the_ledger_after_a_stop(run: Path) -> None:
     expected = rows_of(run)
-    (run / "votes.parquet").unlink()
+    (run / "variables/label/votes.parquet").unlink()
     with simulated_models():
         again = rows_of(run)
     np.testing.assert_array_equal(again.run.votes.codes, expected.run.votes.codes)
 
 
 def test_a_promise_is_void_if_votes_have_changed_since(run: Path, tmp_path: Path) -> None:
-    model = json.loads((run / "model.json").read_text())
+    model = json.loads((run / "variables/label/model.json").read_text())
     assert model["certificate"] is not None
-    shutil.copy(run / "votes.parquet", tmp_path / "votes.parquet")
-    table = read_table(run / "votes.parquet")
-    write_table(table.set_column(4, "label", pa.array(["good"] * len(table))), run / "votes.parquet")
+    shutil.copy(run / "variables/label/votes.parquet", tmp_path / "votes.parquet")
+    table = read_table(run / "variables/label/votes.parquet")
+    write_table(table.set_column(4, "label", pa.array(["good"] * len(table))), run / "variables/label/votes.parquet")
     certificate = rows_of(run).judgement.model.certificate
     assert certificate is not None
     assert "votes changed since this promise was made" in certificate.why_not

@@ -73,7 +73,7 @@ def test_what_models_and_others_say_is_hidden_until_the_verdict(
 
 
 def test_variants_that_cannot_be_read_are_said_to_be(review: Review, run: Path) -> None:
-    (run / "variants.parquet").write_bytes(b"nothing")
+    (run / "variables/label/variants.parquet").write_bytes(b"nothing")
     shown = review.show("t3", "ann")
     assert shown.variants == []
     assert "variants.parquet is damaged or not a file of variants" in shown.unread
@@ -222,12 +222,12 @@ def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> No
 def test_what_is_not_ready_is_said_at_the_start(review: Review, run: Path) -> None:
     assert review.notes == []
     review.close()
-    (run / "model.json").unlink()
-    table = read_table(run / "votes.parquet")
+    (run / "variables/label/model.json").unlink()
+    table = read_table(run / "variables/label/votes.parquet")
     note = json.loads(table.schema.metadata[b"pcs"])
     note["tally"]["failed"] = {"timeout": 90}
     note["ledger"]["calls"] = 10_000  # nothing has come since
-    write_table(table.replace_schema_metadata({"pcs": json.dumps(note)}), run / "votes.parquet")
+    write_table(table.replace_schema_metadata({"pcs": json.dumps(note)}), run / "variables/label/votes.parquet")
     with Review.open(run, OPTIONS) as again:
         unfinished, not_fitted = again.notes
         assert "the run is not finished: 360 votes are there, about 80.0% of all" in unfinished

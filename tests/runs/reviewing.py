@@ -18,7 +18,8 @@ class Reviewing:
     """Writes the log of a review of some texts; `frame` are the IDs of those without gold."""
 
     def __init__(self, folder: Path, items: Iterable[Item], frame: Sequence[str] | None = None) -> None:
-        self.path = RunFolder(folder).draws
+        self.at = RunFolder.find(folder) if "variables" in folder.parts else RunFolder(folder)
+        self.path = self.at.draws
         self.hashes = {item.id: text_hash(item.text) for item in items}
         self.order = fixed_order(self.hashes if frame is None else frame)
         self.number = 0
@@ -56,4 +57,4 @@ class Reviewing:
         return self.number
 
     def _add(self, event: Event) -> None:
-        append_events(self.path, [event])
+        append_events(self.path, [event], self.at.part)

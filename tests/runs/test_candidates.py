@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.reviewing.run_rows import asked as asked_of
+from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.resolve_config import _with_candidates, asked_alone, task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
 from tests.simulated import few_resamples
@@ -65,7 +65,7 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     assert [one.leaf for one in result.outcomes] == LABELS * 2
     assert "Each text is asked about 30 of 72 labels" in result.facts.candidates
     assert "100% of 40 gold rows" in result.facts.candidates
-    stored = json.loads((tmp_path / "run" / "run.json").read_text())["config"]["task"]
+    stored = read_start(RunFolder(tmp_path / "run"))["config"]["task"]
     assert len(stored["known"]) == 40
     # with more gold, the same questions are asked, so that nothing is paid for twice
     calls = model.calls

@@ -6,8 +6,9 @@ import pytest
 
 from pcs_annotator import PcsWarning, Weights
 from pcs_annotator.core.events import Reviewed, Verdict
+from pcs_annotator.core.result_names import result_names
 from pcs_annotator.judging.model import Model, Predictions
-from pcs_annotator.runs.columns import labelled_table, result_columns, result_schema
+from pcs_annotator.runs.columns import result_columns, result_schema, with_columns
 from tests.builders import votes_of
 
 FAKE, REAL, NONE = [0, 0, 0, 1], [1, 1, 1, 0], [-1] * 4
@@ -23,7 +24,9 @@ def labelled(
     votes = votes_of([[row] for row in answers])
     model = Model(weights=Weights.uniform(votes), calibrator=None)
     table = mine if isinstance(mine, pa.Table) else pa.table(mine)
-    return labelled_table(table, model, votes, model.judged(votes), people, gold)
+    return with_columns(
+        table, result_columns(model, votes, model.judged(votes), people, gold), result_names(votes.labels)
+    )
 
 
 def test_users_columns_come_first_and_in_their_order() -> None:
@@ -77,7 +80,9 @@ def test_columns_of_labels_never_collide() -> None:
     sure = np.array([[0.523456789, 0.3, 0.176543211], [0.2, 0.3, 0.5]])
     judged = Predictions(scores=sure, best=np.array([0, 2], dtype=np.int8), probabilities=sure, accepted=None)
     with pytest.warns(PcsWarning, match="'p_x' is now 'input_p_x'"):
-        table = labelled_table(pa.table({"p_x": ["mine", "too"]}), model, votes, judged)
+        table = with_columns(
+            pa.table({"p_x": ["mine", "too"]}), result_columns(model, votes, judged), result_names(votes.labels)
+        )
     assert table.column_names[-6:] == ["score_x", "score_p_x", "score_label", "p_x", "p_p_x", "p_label"]
     assert table["p_x"].to_pylist() == table["pcs_confidence"].to_pylist() == [0.523457, None]
     assert [table[name][0].as_py() for name in ("p_p_x", "p_label")] == [0.3, 0.176543]

@@ -16,7 +16,7 @@ from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.plan import plan
-from pcs_annotator.verbs.run import run
+from tests.simulated import run
 from tests.stub import Behaviour, StubProcess, stub_process
 
 GRADED = ("original", "order")

@@ -24,9 +24,7 @@ from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, T
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.run import run
-from tests.simulated import QUICK, simulated_models, write_csv
+from tests.simulated import QUICK, label, run, simulated_models, write_csv
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -217,7 +215,7 @@ def test_reading_a_damaged_model_changes_nothing_and_learning_again_gives_the_sa
     with pytest.raises(TableError, match="pcs fit makes it again"):
         label(request_, None)
     assert folder.model.read_text(encoding="utf-8") == "{"
-    assert not [*folder.path.glob("model-*.json")]
+    assert not [*folder.own_folder.glob("model-*.json")]
     fit_run(folder.path)
     assert read_json(folder.model) == model
 
@@ -246,6 +244,6 @@ def test_a_damaged_model_is_learned_again_by_fit_and_run(content: str, request_:
         folder.model.write_text(content, encoding="utf-8")
         with pytest.warns(PcsWarning, match=r"model\.json .*the settings of the run are used"):
             again()
-        assert content in [kept.read_text(encoding="utf-8") for kept in folder.path.glob("model-*.json")]
+        assert content in [kept.read_text(encoding="utf-8") for kept in folder.own_folder.glob("model-*.json")]
         assert read_json(folder.model)["learn"]["folds"] == QUICK.folds
         assert folder.labels.read_bytes() == labels

@@ -239,7 +239,7 @@ def test_a_table_of_votes_is_fitted_by_group(made: Path, tmp_path: Path, capsys:
     path, folder = tmp_path / "votes.csv", tmp_path / "run"
     csv.write_csv(votes.append_column("source", [[*(run.votes.groups or ())]]), path)
     assert main(["fit", str(path), "--by", "source", "--max-error", ".1", "-o", str(folder)]) == 0
-    assert read_json(folder / "model.json")["certificate"]["groups"]["news"] > 100
+    assert read_json(folder / "variables/label/model.json")["certificate"]["groups"]["news"] > 100
     csv.write_csv(votes, path)
     assert main(["fit", str(path), "--by", "source", "-o", str(tmp_path / "other")]) == 2
     assert "has no column 'source' (--by)" in capsys.readouterr().err
@@ -298,9 +298,9 @@ def test_only_the_group_that_differs_is_for_review(
     assert {name: one["found"] for name, one in found["groups"].items()} == {"forum": True, "news": False}
     assert "accept" in decisions(read_csv(tmp_path / "any.csv"))["forum"]
     # a model of an earlier version has no profiles of groups, and then all texts are compared
-    model = read_json(run / "model.json")
+    model = read_json(run / "variables/label/model.json")
     del model["profiles"]
-    (run / "model.json").write_text(json.dumps(model))
+    (run / "variables/label/model.json").write_text(json.dumps(model))
     assert main(["label", str(data), "--run", str(run), "-o", str(tmp_path / "old.csv"), "--json", "--ask", "all"]) == 4
     assert json.loads(capsys.readouterr().out)["drift"]["groups"] is None
     assert decisions(read_csv(tmp_path / "old.csv")) == {"news": {"review"}, "forum": {"review"}}
@@ -348,7 +348,7 @@ def test_a_service_sends_one_group_to_review_until_a_fit_has_learned_from_its_la
     judged = judge_stream(run, 400, lambda shown, _: "good" if "good" in shown else "bad")
     assert judged > 40
     fit_run(run, say=lambda line: None)
-    model = read_json(run / "model.json")
+    model = read_json(run / "variables/label/model.json")
     assert [*model["since"]] == ["forum"]
     certificate = Run.open(run).model_in_force().certificate
     assert certificate is not None

@@ -22,8 +22,7 @@ from pcs_annotator.studies.estimating.gold_plan import draw_gold
 from pcs_annotator.studies.finishing import finish
 from pcs_annotator.verbs.exchange import export_rows, import_answers
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.run import run
-from tests.simulated import QUICK, read_csv, simulated_config, simulated_models, simulated_run, truth_of, write_csv
+from tests.simulated import QUICK, read_csv, run, simulated_config, simulated_models, simulated_run, truth_of, write_csv
 
 ROWS, DRAWN = 260, 150
 PROMISING = replace(QUICK, max_error=0.1)

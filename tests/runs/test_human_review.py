@@ -15,10 +15,10 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.chunks import Columns, read_source
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.run import run
 from tests.simulated import (
     QUICK,
     read_csv,
+    run,
     simulated_config,
     simulated_models,
     simulated_run,

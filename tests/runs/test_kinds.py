@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
-from pcs_annotator.runs import codebook
+from pcs_annotator.runs.book_result import book_columns
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
@@ -121,7 +122,7 @@ def test_a_scale_keeps_its_labels_when_it_is_opened_and_used_again(scale: Path) 
 def test_an_audit_of_a_scale_counts_labels_that_are_two_steps_off(scale: Path) -> None:
     audited(scale, lambda place: True, rows=20)
     fit_run(scale)
-    found = read_json(scale / "model.json")["certificate"]["audit"]
+    found = read_json(scale / "variables/label/model.json")["certificate"]["audit"]
     assert (found["rows"], found["wrong"]) == (20, 0)
 
 
@@ -146,7 +147,7 @@ def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:
 def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) -> None:
     audited(tree, lambda place: place > 0, rows=20)  # the first verdict is another leaf, mostly of the same parent
     fit_run(tree)
-    found = read_json(tree / "model.json")["certificate"]["audit"]
+    found = read_json(tree / "variables/label/model.json")["certificate"]["audit"]
     assert found["rows"] == 20
     assert found["wrong"] <= 1
     models = [another_leaf(number, 60) for number in range(3)]
@@ -212,7 +213,7 @@ def test_a_scale_without_gold_has_the_median_answer(tmp_path: Path) -> None:
     rows = read_csv(tmp_path / "run" / "labels.csv")
     assert all(row["pcs_label"] in row["text"] for row in rows)
     assert "pcs_low" not in rows[0]
-    assert json.loads((tmp_path / "run" / "model.json").read_text())["shape"]["kind"] == "scale"
+    assert json.loads((tmp_path / "run" / "variables/label/model.json").read_text())["shape"]["kind"] == "scale"
 
 
 @pytest.mark.parametrize(("kind", "labels", "more"), [("scale", STEPS, "within_one"), ("tree", PATHS, "level")])
@@ -235,8 +236,7 @@ def test_a_service_says_what_the_kind_adds(tmp_path: Path, kind: Any, labels: tu
 
 
 def test_a_variable_of_a_codebook_may_be_a_scale() -> None:
-    outcome = pcs.Outcome(
-        id="1", label="2", scores={}, confidence=0.5, decision="review", details={"pcs_low": "1", "pcs_high": "3"}
-    )
-    found = codebook.labels_of({"tone": TaskSettings(labels=STEPS, kind="scale")}, {"tone": [outcome]}, {})
+    cells = {"pcs_label": "2", "pcs_confidence": 0.5, "pcs_decision": "review", "pcs_low": "1", "pcs_high": "3"}
+    columns = {name: pa.array([cell]) for name, cell in cells.items()}
+    found = book_columns({"tone": TaskSettings(labels=STEPS, kind="scale")}, {"tone": columns}, {})
     assert (found["pcs_tone_low"].to_pylist(), found["pcs_tone_high"].to_pylist()) == (["1"], ["3"])

@@ -12,8 +12,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
-from pcs_annotator.verbs.label import label
-from tests.simulated import copy_run, simulated_models, write_texts
+from tests.simulated import copy_run, label, simulated_models, write_texts
 
 
 def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_paid_for_once(

@@ -27,20 +27,20 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs import run_table
 from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
 from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.run import run
 from tests.reviewing.reviewing import verdict
 from tests.simulated import (
     MODELS,
     RELATIONS,
     SimulatedProvider,
     copy_run,
+    label,
     read_csv,
+    run,
     simulated_models,
     write_csv,
     write_texts,
@@ -173,11 +173,11 @@ def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_whi
 
 def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, sampling: None) -> None:
     first = made(data, tmp_path / "run")
-    written = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
     second = made(data, tmp_path / "run")
     assert (second.counts, second.tally.calls) == (first.counts, 0)
     assert second.tally.from_ledger == first.tally.calls
-    kept = {path.name for path in (tmp_path / "run").iterdir() if path.stat().st_mtime_ns == written[path.name]}
+    kept = {path.name for path, at in written.items() if path.stat().st_mtime_ns == at}
     assert {"labels.csv", "all-votes.parquet", "votes.parquet", "whole.json"} <= kept
 
 
@@ -200,7 +200,7 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
 
 DAMAGED = {
     "labels.csv": "",
-    "all-votes.parquet": "",
+    "variables/label/all-votes.parquet": "",
     "whole.json": "whole.json cannot be read .*: pcs run writes it again, from the answers in the ledger",
     "items.parquet": "items.parquet .*; a new sample of the rows is drawn",
 }
@@ -437,7 +437,7 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
 
 def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:
     made(data, tmp_path / "run", ONE, limit=50)
-    start = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    start = read_start(RunFolder(tmp_path / "run"))
     assert (start["rows"], start["limit"]) == (50, 50)
 
 
@@ -447,7 +447,7 @@ from dataclasses import replace
 from pathlib import Path
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs import label_table, run_table
-from pcs_annotator.verbs.run import run
+from tests.simulated import run
 from pcs_annotator.runs.run_request import RunRequest
 from tests.pipeline.LARGE import CHUNK, IN_MEMORY, ONE, SAMPLE
 from tests.simulated import SimulatedProvider
@@ -472,7 +472,9 @@ def test_a_run_that_is_killed_while_it_labels_all_rows_repeats_at_most_the_calls
     folder = tmp_path / "run"
     script = KILLED.replace("tests.pipeline.LARGE", __name__)
     process = subprocess.Popen([sys.executable, "-c", script, str(data), str(folder)], cwd=Path(__file__).parents[2])
-    while not (folder / "model.json").exists() or calls_in(folder) < 50:  # all rows are being asked about
+    while (
+        not (folder / "variables/label/model.json").exists() or calls_in(folder) < 50
+    ):  # all rows are being asked about
         assert process.poll() is None
         time.sleep(0.05)
     process.kill()

@@ -41,7 +41,7 @@ def certificate_of(folder: Path, **people: Path) -> Certificate:
 
 
 def recorded_tests(folder: Path) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads((folder / "levels.json").read_text())["tests"]
+    found: list[dict[str, object]] = json.loads((folder / "levels.json").read_text())["label"]["tests"]
     return found
 
 
@@ -134,10 +134,12 @@ def test_a_copy_of_a_folder_promises_nothing_and_the_folder_itself_goes_on(folde
 def test_a_folder_that_was_moved_goes_on(folder: Path, tmp_path: Path) -> None:
     moved = folder.rename(tmp_path / "moved")
     assert "copy" not in certificate_of(moved, gold=more_gold(tmp_path, range(150, 190))).why_not
-    assert json.loads((moved / "levels.json").read_text())["place"] == str(moved.resolve())
+    assert json.loads((moved / "levels.json").read_text())["label"]["place"] == str(moved.resolve())
 
 
-@pytest.mark.parametrize("content", ["{", '{"run": 1}', '{"run": "", "place": "", "gold": [], "tests": [{"key": 1}]}'])
+@pytest.mark.parametrize(
+    "content", ["{", '{"run": 1}', '{"label": {"run": "", "place": "", "gold": [], "tests": [{"key": 1}]}}']
+)
 def test_a_ledger_that_cannot_be_read_allows_no_promise(content: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.levels.write_text(content)
@@ -147,7 +149,7 @@ def test_a_ledger_that_cannot_be_read_allows_no_promise(content: str, tmp_path: 
 def test_levels_must_be_numbers(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     test = {"claim": "promise", "key": "k", "rows": 1, "used": float("nan"), "promised": False}
-    folder.levels.write_text(json.dumps({"run": "", "place": "", "gold": [], "tests": [test]}))
+    folder.levels.write_text(json.dumps({"label": {"run": "", "place": "", "gold": [], "tests": [test]}}))
     assert "levels.json" in read_levels(folder, [], "key").refused
 
 
@@ -159,7 +161,7 @@ def test_tests_are_spared_until_they_are_worth_it_and_a_model_with_a_promise_sta
     assert spared.certificate is not None
     assert (spared.certificate.holds, spared.gold_rows) == (True, 150)
     assert len(recorded_tests(folder)) == 1
-    kept = json.loads((folder / "models" / "2.json").read_text())
+    kept = json.loads((folder / "variables/label/models" / "2.json").read_text())
     assert kept["certificate"]["why_not"].startswith("not tested again yet: the next test is at 225 random gold rows")
     assert "version 2 promises less than version 1, which stays in use: it would accept 0 %" in left_unused(
         RunFolder(folder)

@@ -53,7 +53,7 @@ def test_a_full_log_has_requests_and_decisions_but_no_text_reply_or_key(
     with open_ledger(Path("here/ledger.db")) as ledger:
         replies = {entry.reply for entry in ledger.entries()}
     secrets |= {reply for reply in replies if reply not in ("good", "bad")}
-    secrets |= set(pq.read_table("here/variants.parquet")["text"].drop_null().to_pylist())
+    secrets |= set(pq.read_table("here/variables/label/variants.parquet")["text"].drop_null().to_pylist())
     assert [secret for secret in secrets if secret in everything] == []
 
 

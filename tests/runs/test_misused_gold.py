@@ -20,10 +20,17 @@ from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.run import run
 from tests.builders import simulated_votes
-from tests.simulated import move_run, read_csv, simulated_config, simulated_models, simulated_run, write_texts
+from tests.simulated import (
+    label,
+    move_run,
+    read_csv,
+    run,
+    simulated_config,
+    simulated_models,
+    simulated_run,
+    write_texts,
+)
 
 PROMISING = LearnSettings(optimiser="lr", folds=2, resamples=5, max_error=0.1)
 

@@ -14,9 +14,9 @@ from pcs_annotator.asking.annotators.reply import read_number
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.numbers import nearest_step, number_in, steps_of
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.faces.review.codebook import form_view
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import item_view
+from pcs_annotator.faces.review.variable_form import form_view
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.evaluate.agreement import Resampling
 from pcs_annotator.judging.evaluate.number_figures import MEDIAN, compare_numbers, numbers_against_gold
@@ -26,13 +26,13 @@ from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.number_model import fit_numbers
 from pcs_annotator.judging.optimisers.simple import Distance
-from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
-from pcs_annotator.runs import codebook
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.codebook import estimate_codebook
+from pcs_annotator.studies.estimating.variables import estimate_all
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import open_run
 from tests.made_once import made_once
@@ -136,17 +136,16 @@ def test_a_number_may_be_a_variable_of_a_codebook(tmp_path: Path) -> None:
         return f"<label>{said}</label>" if "rude" in question else own(question)
 
     how: Any = {"models": [both], "relations": ["original", "order"], "text": False}
-    found = pcs.run_codebook(data, tmp_path / "pcs.toml", tmp_path / "book", **how)
-    rows = read_csv(found.labels)
+    pcs.run(data, tmp_path / "book", config=tmp_path / "pcs.toml", **how)
+    rows = read_csv(tmp_path / "book" / "labels.csv")
     assert abs(float(rows[50]["pcs_age"]) - int(re.findall(r"is (\d+)", rows[50]["text"])[0])) <= 8
     assert {"pcs_age_low", "pcs_age_high", "pcs_age_confidence", "pcs_tone"} <= rows[0].keys()
-    book = codebook.CodebookFolder.find(tmp_path / "book")
-    assert book is not None
-    with CodebookReview.open(book) as review:
+    book = Book.open(tmp_path / "book")
+    with BookReview.open(book) as review:
         page = str(form_view(review.show("p50", "ann"), Visit("ann", "doubtful")))
     assert re.search(r'<input[^>]*type="number"[^>]*name="age"[^>]*max="100"', page)
-    estimates = estimate_codebook(book, EstimateQuestion())
-    assert [(one.kind, [line.name for line in one.lines]) for one in estimates] == [("mean", ["age"])]
+    estimates = estimate_all(tmp_path / "book", EstimateQuestion())
+    assert [(one.kind, [line.name for line in one.lines]) for one in estimates.values()] == [("mean", ["age"])]
 
 
 def test_the_review_page_has_a_field_for_the_number(folder: Path) -> None:

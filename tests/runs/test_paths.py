@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.runs.draw_registry import has_results
-from pcs_annotator.runs.paths import Origin, RunFolder, read_origin
+from pcs_annotator.runs.paths import Origin, RunFolder, read_origin, write_start
 from pcs_annotator.tables.files import (
     SCHEMA,
     atomic_path,
@@ -98,16 +98,17 @@ def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path:
     (tmp_path / "earlier").mkdir()  # as an interruption left it
     (tmp_path / "earlier" / "votes.parquet").write_text("old votes")
     stays = (folder.ledger, folder.batches, tmp_path / "notes.txt")
-    for path in (folder.votes, folder.draws, folder.labels, folder.stream, folder.settings, *stays):
+    folder.own_folder.mkdir(parents=True)
+    for path in (folder.votes, folder.draws, folder.labels, folder.stream, folder.book, *stays):
         path.write_text(path.name)
     assert has_results(folder)
     kept = folder.set_results_aside()
     assert sorted(path.name for path in kept.iterdir()) == [
-        *("draws.jsonl", "labels.csv", "run.json", "stream.db", "votes.parquet")
+        *("book.json", "draws.jsonl", "labels.csv", "stream.db", "variables")
     ]
     assert not has_results(folder)
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {one.name for one in stays}
-    texts = [path.read_text() for path in tmp_path.glob("earlier-*/votes.parquet")]
+    texts = [path.read_text() for path in tmp_path.glob("earlier-*/**/votes.parquet")]
     assert sorted(texts) == ["old votes", "votes.parquet"]
 
 
@@ -134,7 +135,7 @@ def test_a_run_clears_what_a_killed_one_left(tmp_path: Path) -> None:
 
 def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    write_json(folder.settings, {"version": "1.2.3", "data": "/home/somebody/news.csv"})
+    write_start(folder, {"version": "1.2.3", "data": "/home/somebody/news.csv"})
     assert read_origin(folder) == Origin("1.2.3", "news.csv")
 
 

@@ -43,7 +43,7 @@ def decisions_of(result: RunResult) -> set[str | None]:
 
 
 def test_a_run_reads_its_settings_first_and_everything_else_when_it_is_needed(folder: Path) -> None:
-    for name in ("items.parquet", "votes.parquet", "model.json"):
+    for name in ("items.parquet", "variables/label/votes.parquet", "variables/label/model.json"):
         (folder / name).unlink()
     run = Run.open(folder)
     assert run.config.task.labels == ("good", "bad")
@@ -62,14 +62,14 @@ def test_a_run_opens_as_it_was_left(folder: Path) -> None:
 
 
 def test_a_fit_waits_for_the_run_that_changes_its_folder(folder: Path) -> None:
-    before = (folder / "model.json").stat().st_mtime_ns
+    before = (folder / "variables/label/model.json").stat().st_mtime_ns
     fitting = threading.Thread(target=fit_run, args=(folder, {"optimiser": "uniform"}))
     with lock_ledger(folder / "ledger.db"):
         fitting.start()
         fitting.join(timeout=0.3)
-        assert (folder / "model.json").stat().st_mtime_ns == before
+        assert (folder / "variables/label/model.json").stat().st_mtime_ns == before
     fitting.join()
-    assert (folder / "model.json").stat().st_mtime_ns > before
+    assert (folder / "variables/label/model.json").stat().st_mtime_ns > before
 
 
 def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
@@ -84,14 +84,14 @@ def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
 
 
 def test_a_folder_that_was_asked_but_not_learned_from_has_the_settings_of_the_run(folder: Path) -> None:
-    (folder / "model.json").unlink()
+    (folder / "variables/label/model.json").unlink()
     assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
 
 
 def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_run(folder: Path) -> None:
-    values = read_json(folder / "model.json")
+    values = read_json(folder / "variables/label/model.json")
     del values["learn"]
-    write_json(folder / "model.json", values)
+    write_json(folder / "variables/label/model.json", values)
     assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
 
 
@@ -183,18 +183,18 @@ def fallen_away(result: RunResult) -> str:
 def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: Path) -> None:
     assert "accept" in decisions_of(open_run(folder))
     if what == "votes":
-        votes = read_table(folder / "votes.parquet").to_pylist()
+        votes = read_table(folder / "variables/label/votes.parquet").to_pylist()
         first = next(vote for vote in votes if vote["label"])
         first["label"] = {"good": "bad", "bad": "good"}[first["label"]]
-        write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+        write_table(pa.Table.from_pylist(votes), folder / "variables/label/votes.parquet")
     elif what == "gold":
         (text,) = (item.text for item in Run.open(folder).dataset.items if item.id == "t200")
         filed = FiledLabel(id="t200", text_hash=text_hash(text), label=truth_of(200), chosen="at random")
         append_events(folder / "draws.jsonl", [filed])
     else:
-        model = json.loads((folder / "model.json").read_text())
+        model = json.loads((folder / "variables/label/model.json").read_text())
         model["certificate"]["fingerprint"]["version"] = "0.0.0"
-        (folder / "model.json").write_text(json.dumps(model))
+        (folder / "variables/label/model.json").write_text(json.dumps(model))
     opened = open_run(folder)
     assert certificate_of(opened).why_not.startswith(f"{what} changed")
     assert f"now nothing is promised: {what} changed" in fallen_away(opened)
@@ -214,7 +214,7 @@ def test_different_gold_for_equal_texts_is_refused_even_from_different_files(tmp
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run\.json"):
+    with pytest.raises(ConfigError, match=r"book\.json"):
         open_run(tmp_path)
 
 

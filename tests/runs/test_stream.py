@@ -29,9 +29,7 @@ from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
-from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.run import run
-from tests.simulated import move_run, simulated_models, truth_of, write_texts
+from tests.simulated import label, move_run, run, simulated_models, truth_of, write_texts
 
 EVERYTHING = Saving(audit=1.0)
 

@@ -22,9 +22,8 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
-from pcs_annotator.verbs.label import label
 from tests.made_once import made_once
-from tests.simulated import move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
+from tests.simulated import label, move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def folder(promising_run: Path, tmp_path_factory: pytest.TempPathFactory, tmp_pa
 
 
 def model_of(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((folder / "model.json").read_text())
+    found: dict[str, object] = json.loads((folder / "variables/label/model.json").read_text())
     return found
 
 
@@ -57,7 +56,7 @@ def test_going_back_brings_back_labels_model_promise_and_what_is_asked(folder: P
     result = use_version(folder, 1)
     assert (folder / "labels.csv").read_bytes() != labels
     assert model_of(folder)["number"] == 1
-    certificate = result.learned.model.certificate
+    certificate = result.only.certificate
     assert certificate is not None
     assert certificate.holds
     assert certificate.gold_rows == 150
@@ -77,10 +76,10 @@ def test_two_versions_can_be_compared(folder: Path) -> None:
 
 
 def test_a_version_that_was_deleted_or_damaged_is_named(folder: Path) -> None:
-    (folder / "models" / "1.json").write_text("{")
+    (folder / "variables/label/models" / "1.json").write_text("{")
     with pytest.raises(TableError, match="use another version"):
         use_version(folder, 1)
-    (folder / "models" / "1.json").unlink()
+    (folder / "variables/label/models" / "1.json").unlink()
     with pytest.raises(ConfigError, match="no version 1: there are"):
         use_version(folder, 1)
     assert model_of(folder)["number"] == 2

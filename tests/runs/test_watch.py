@@ -23,7 +23,6 @@ from pcs_annotator.faces.serve.metrics import METRICS, metric_lines
 from pcs_annotator.runs import watch
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import Watch, read_status, status_lines
-from pcs_annotator.tables.files import write_json
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})? [0-9.e+-]+')
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,13 +198,3 @@ def test_the_dashboard_asks_only_for_metrics_that_we_write() -> None:
     assert names
     assert names - known == set()
     assert {"pcs_rows_done", "pcs_budget_left", "pcs_retries_total", "pcs_queue_texts"} <= names
-
-
-def test_every_variable_of_a_codebook_has_its_own(tmp_path: Path) -> None:
-    write_json(tmp_path / "codebook.json", {"folders": {"topic": "topic", "tone": "tone"}})
-    for name in ("topic", "tone"):
-        (tmp_path / name).mkdir()
-        one = Watch(RunFolder(tmp_path / name), "run", Tally())
-        with one:
-            one.begin()
-    assert [job["run"] for job in read_status(RunFolder(tmp_path))] == ["topic", "tone"]

@@ -15,10 +15,8 @@ from pcs_annotator.runs import run_table
 from pcs_annotator.runs.ledgers import paid_bills
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
-from pcs_annotator.verbs.label import label
-from pcs_annotator.verbs.run import run
 from tests.runs.asking_in_batches import KEY, MODELS
-from tests.simulated import read_csv
+from tests.simulated import label, read_csv, run
 from tests.stub import Behaviour, StubProcess, stub_process
 from tests.stub.behaviour import pick
 

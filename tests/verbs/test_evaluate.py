@@ -10,7 +10,7 @@ from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
 from pcs_annotator.judging.evaluate.scored import Splitting
-from pcs_annotator.tables.files import read_json, write_json
+from pcs_annotator.runs.paths import RunFolder, read_start, write_start
 from pcs_annotator.verbs.evaluate import EvaluateRequest, evaluate_source
 from tests.builders import simulated_votes
 from tests.simulated import simulated_run
@@ -26,13 +26,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_with(made: Path, folder: Path, spec: str, name: str, **relations: object) -> Path:
     """Copy a run as if its second relation had been `spec`, recorded as `name`."""
     shutil.copytree(made, folder)
-    start = read_json(folder / "run.json")
+    start = read_start(RunFolder(folder))
     start["relations"] = ["original", name]
     start["config"]["relations"] |= {"use": ["original", spec], **relations}
-    write_json(folder / "run.json", start)
-    votes = read_table(folder / "votes.parquet").to_pylist()
+    write_start(RunFolder(folder), start)
+    votes = read_table(folder / "variables/label/votes.parquet").to_pylist()
     renamed = [{**vote, "relation": vote["relation"].replace("frame", name)} for vote in votes]
-    write_table(pa.Table.from_pylist(renamed), folder / "votes.parquet")
+    write_table(pa.Table.from_pylist(renamed), folder / "variables/label/votes.parquet")
     return folder
 
 

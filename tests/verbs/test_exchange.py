@@ -20,8 +20,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.exchange import Imported, export_rows, import_answers
-from pcs_annotator.verbs.run import run
-from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
+from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, run, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)
 ROWS, GOLD = 40, 12

@@ -17,13 +17,23 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.runs import run_table
+from pcs_annotator.runs.paths import RunFolder, read_start, write_start
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
-from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Labelled, default_out, label, plan_labelling
-from tests.simulated import MODELS, audited, copy_run, read_csv, simulated_models, simulated_run, truth_of, write_texts
+from pcs_annotator.verbs.label import Labelled, default_out, plan_labelling
+from tests.simulated import (
+    MODELS,
+    audited,
+    copy_run,
+    label,
+    read_csv,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_texts,
+)
 
 pytestmark = pytest.mark.system
 
@@ -116,23 +126,23 @@ def test_labelling_with_fewer_questions_is_a_test_of_its_own_that_is_made_once(f
     fit_run(folder)
     path = folder / "levels.json"
     known = json.loads(path.read_text())
-    known["tests"][0]["used"] = 0.05
+    known["label"]["tests"][0]["used"] = 0.05
     path.write_text(json.dumps(known))
     for _ in range(2):
         found = labelled(folder).model.certificate
         assert found is not None
         assert [found.spent, found.level] == pytest.approx([0.05, 0.1 / 6])
-        assert [test["claim"] for test in json.loads(path.read_text())["tests"]] == ["promise", "promise"]
+        assert [test["claim"] for test in json.loads(path.read_text())["label"]["tests"]] == ["promise", "promise"]
     assert labelled(folder, ask="all").model.certificate is not None
-    assert len(json.loads(path.read_text())["tests"]) == 2
+    assert len(json.loads(path.read_text())["label"]["tests"]) == 2
 
 
 def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"cascade.*simulated:large@85"):
         labelled(folder, cascade=True)
-    start = read_json(folder / "run.json")
+    start = read_start(RunFolder(folder))
     start["config"]["ask"]["prices"] = PRICES
-    write_json(folder / "run.json", start)
+    write_start(RunFolder(folder), start)
     found = labelled(folder, cascade=True)
     asked = (found.votes.codes != -2).mean(axis=(0, 2, 3))
     assert asked[0] < asked[1]
@@ -159,9 +169,9 @@ def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
 def test_a_promise_made_by_another_version_does_not_hold_for_new_texts(
     ask: Literal["all", "needed"], folder: Path
 ) -> None:
-    model = json.loads((folder / "model.json").read_text())
+    model = json.loads((folder / "variables/label/model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
-    (folder / "model.json").write_text(json.dumps(model))
+    (folder / "variables/label/model.json").write_text(json.dumps(model))
     found = labelled(folder, ask=ask)
     assert found.model.certificate is not None
     assert found.model.certificate.why_not.startswith("version changed")
@@ -256,16 +266,16 @@ def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: P
         tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2)
     )
     folder = tmp_path / "run"
-    start = read_json(folder / "run.json")
+    start = read_start(RunFolder(folder))
     start["config"]["ask"]["prices"] = {**PRICES, "scripted:hash": [1.0, 1.0]}
     start["config"]["relations"] = {**start["config"]["relations"], "use": ["original", "llm:voice"]}
     start["config"]["relations"]["rewriter"] = "scripted:hash"
     start["relations"] = ["original", "llm:voice"]
-    write_json(folder / "run.json", start)
-    votes = read_table(folder / "votes.parquet").to_pylist()
+    write_start(RunFolder(folder), start)
+    votes = read_table(folder / "variables/label/votes.parquet").to_pylist()
     for vote in votes:
         vote["relation"] = vote["relation"].replace("frame", "llm:voice")
-    write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+    write_table(pa.Table.from_pylist(votes), folder / "variables/label/votes.parquet")
     with simulated_models():
         planned = plan_labelling(request(folder))
     assert planned.frugal is not None

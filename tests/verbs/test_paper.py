@@ -23,11 +23,10 @@ from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
-from pcs_annotator.verbs.run import run
 from tests.command_line import Pcs
 from tests.reviewing.reviewing import judge
 from tests.showing.report.reading import section
-from tests.simulated import simulated_models, truth_of, write_csv
+from tests.simulated import run, simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -97,7 +96,7 @@ def test_gold_is_the_majority_of_the_coders_and_ties_are_not_learned_from(made: 
 
 
 def test_figures_are_kept_in_the_folder(made: Path) -> None:
-    evaluation = read_json(made / "evaluation.json")
+    evaluation = read_json(made / "variables/label/evaluation.json")
     assert evaluation["against_gold"]["labels"] == ["good", "bad"]
     assert sum(map(sum, evaluation["against_gold"]["confusion"])) == evaluation["against_gold"]["n"]
     assert {"kappa", "kappa_quadratic", "alpha_ordinal"} <= evaluation["against_gold"]["figures"].keys()

@@ -20,8 +20,7 @@ from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run
-from pcs_annotator.verbs.run import run
-from tests.simulated import MODELS, read_csv, simulated_models, truth_of, write_csv, write_texts
+from tests.simulated import MODELS, read_csv, run, simulated_models, truth_of, write_csv, write_texts
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -105,7 +104,7 @@ def test_replace_keeps_results_and_gold_together_under_a_dated_name_and_the_ledg
     assert said == [f"the old results are kept in {kept}"]
     stays = ("ledger", "status")
     assert files_of(kept) == {name: content for name, content in before.items() if not name.startswith(stays)}
-    assert {"labels.csv", "run.json", "draws.jsonl"} <= set(files_of(kept))
+    assert {"labels.csv", "book.json", "draws.jsonl"} <= set(files_of(kept))
     assert sum(label is not None for label in found.dataset.gold) == 8
     assert found.tally.from_ledger == (0 if kind == "other texts" else 8)
     assert made(data, config, replace=True, **options).tally.calls == 0
@@ -129,7 +128,7 @@ def test_other_models_relations_and_settings_are_no_other_work(data: Path) -> No
 
 def test_what_was_interrupted_before_it_had_results_may_be_something_else(data: Path) -> None:
     made(data)
-    for name in ("labels.csv", "model.json"):
+    for name in ("labels.csv", "variables/label/model.json"):
         (data.parent / "run" / name).unlink()
     assert len(made(data, limit=5).outcomes) == 5
 

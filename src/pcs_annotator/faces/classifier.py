@@ -25,7 +25,6 @@ from pcs_annotator.runs.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.resolve_config import collect_settings_of, task_of
 
 try:
@@ -118,9 +117,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
         `parameters` are arguments of the constructor that take the place of the run's, such as `optimiser`.
         """
-        if parts := variables_in(RunFolder(Path(folder))):
-            example = str(next(iter(parts.values())))
-            raise ConfigError(f"{folder} is a codebook: use load_run, or from_run({example!r}) for one variable")
         recorded = Run.open(Path(folder))
         config = recorded.config
         arguments = {name: getattr(config.learn, name) for name in ("optimiser", "max_error", "seed", "text")}

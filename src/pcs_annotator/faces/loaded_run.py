@@ -4,36 +4,38 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import zip_longest
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import Columns as FrameColumns
 from pcs_annotator.base.display import Frame, Page
-from pcs_annotator.base.errors import TableError
+from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.arrays import values_of
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE, result_names
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.book_result import ResultColumns, book_columns
 from pcs_annotator.runs.columns import groups_of, result_columns, result_schema, with_columns
 from pcs_annotator.runs.labeller import LabelledTexts, LoadOptions, RunEngine
 from pcs_annotator.runs.opened import REFIT, Run
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
+from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
 from pcs_annotator.showing.pictures import Picture, picture
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, find_columns, items_of, texts_in
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.tables.find import as_arrow, place_or_table
-from pcs_annotator.verbs.fit import open_run
+from pcs_annotator.verbs.fit import open_book
 
 T = TypeVar("T")
 _Text = tuple[str, str]  # a text to label, and why it cannot be; empty if it can
@@ -52,7 +54,8 @@ class LoadedRun(Frame):
     def __init__(self, folder: Path, options: LoadOptions) -> None:
         self.folder, self.options = folder, options
         self._opening = threading.Lock()
-        self._engine: RunEngine | None = None
+        self._engines: dict[str, RunEngine] = {}
+        self._sets: dict[str, WholeSets] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
@@ -75,18 +78,31 @@ class LoadedRun(Frame):
     def close(self) -> None:
         """Close models and ledger; the next text opens them again."""
         with self._opening:
-            if self._engine is not None:
-                self._engine.close()
-            self._engine = None
+            for engine in self._engines.values():
+                engine.close()
+            self._engines = {}
 
     @cached_property
+    def book(self) -> Book:
+        """The variables of the run."""
+        return Book.open(self.folder)
+
+    @cached_property
+    def results(self) -> Mapping[str, RunResult]:
+        """The result of every part of the run, by its name, as `run` returned it; read from the folder once."""
+        results = open_book(self.folder).results
+        return {part: replace(result, own=self.options.own, plotter=picture) for part, result in results.items()}
+
+    @property
     def result(self) -> RunResult:
-        """The result of the run, as `run` returned it; read from the folder once."""
-        return replace(open_run(self.folder), own=self.options.own, plotter=picture)
+        """The result of a run with one variable."""
+        if self.book.named:
+            raise ConfigError(f"{self.folder} has several variables: use .results[{next(iter(self.book.parts))!r}]")
+        return self.results[""]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the run."""
+        """The labels of a run with one variable."""
         return Run.open(self.folder).config.task.labels
 
     @property
@@ -115,8 +131,8 @@ class LoadedRun(Frame):
 
     def report(self) -> Page:
         """Return the page of the run, which a notebook shows; it is written if it is missing."""
-        path = RunFolder(self.folder).report
-        return Page(path if path.exists() else write_report(self.result))
+        path = RunFolder(self.book.path).report
+        return Page(path if path.exists() else write_report(open_book(self.folder)))
 
     def plot(self, kind: str = "risk") -> Picture:
         """Return a chart of the run; see `RunResult.plot`."""
@@ -126,8 +142,8 @@ class LoadedRun(Frame):
     def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is an object, too
     @overload
     def label(self, texts: object, ids: object = None) -> Outcomes: ...
-    def label(self, texts: object, ids: object = None) -> Outcome | Outcomes:
-        """Return the outcome of a text, or those of several.
+    def label(self, texts: object, ids: object = None) -> Any:
+        """Return the outcome of a text, or those of several; of several variables, part → outcomes.
 
         A text that cannot be labelled raises nothing: its outcome has no label, and a reason.
 
@@ -135,27 +151,31 @@ class LoadedRun(Frame):
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        outcomes = self._label_items(self._items(texts, ids))
-        return outcomes[0] if isinstance(texts, str) else outcomes
+        items = self._items(texts, ids)
+        labelled = {
+            part: [outcome for some in _chunks(items) for outcome in _outcomes(self._opened(part).label(some), some)]
+            for part in self.book.parts
+        }
+        return self._shaped(labelled, texts)
 
-    def _label_items(self, items: Sequence[Item], groups: Sequence[str] = ()) -> Outcomes:
-        """Return the outcomes of texts, which may be of groups that the promise is made for."""
-        outcomes: list[Outcome] = []
-        for part, part_groups in zip_longest(_parts(items), _parts(groups), fillvalue=()):
-            outcomes += _outcomes(self._opened().label(part, part_groups), part)
-        return Outcomes(outcomes)
+    def _shaped(self, labelled: Mapping[str, Sequence[Outcome]], texts: object) -> Any:
+        """Return outcomes as they are wanted: all variables by name, or those of the only one, or one alone."""
+        if self.book.named:
+            return {part: Outcomes(outcomes) for part, outcomes in labelled.items()}
+        return labelled[""][0] if isinstance(texts, str) else Outcomes(labelled[""])
 
     @overload
     async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
     @overload
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
-    async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
+    async def alabel(self, texts: object, ids: object = None) -> Any:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        outcomes: list[Outcome] = []
-        for part in _parts(self._items(texts, ids)):
-            engine = await self._aopened()
-            outcomes += _outcomes(await engine.alabel(part), part)
-        return outcomes[0] if isinstance(texts, str) else Outcomes(outcomes)
+        labelled: dict[str, list[Outcome]] = {part: [] for part in self.book.parts}
+        for part in self.book.parts:
+            for some in _chunks(self._items(texts, ids)):
+                engine = await self._aopened(part)
+                labelled[part] += _outcomes(await engine.alabel(some), some)
+        return self._shaped(labelled, texts)
 
     def _items(self, texts: object, ids: object = None) -> Sequence[Item]:
         values = [texts] if isinstance(texts, str) else texts
@@ -163,7 +183,11 @@ class LoadedRun(Frame):
 
     @cached_property
     def _text_column(self) -> str | None:
-        return self.options.text_column or PAIR_SIGN.join(Run.open(self.folder).config.data.pair) or None
+        return (
+            self.options.text_column
+            or PAIR_SIGN.join(Run.of(next(iter(self.book.parts.values()))).config.data.pair)
+            or None
+        )
 
     def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
@@ -183,10 +207,12 @@ class LoadedRun(Frame):
         """
         rows, texts = self._rows(table, text_column)
         schema = self._new_columns()
-        groups = self._groups(rows, texts) or [""] * len(texts)
-        parts = [self._labelled(part, schema) for part in _parts([*zip(texts, groups, strict=True)])]
-        added = pa.concat_tables([schema.empty_table(), *parts])
-        return with_columns(rows, columns_of(added), result_names(self.labels))
+        groups = [self._groups(part, rows, texts) for part in self.book.parts]
+        chunks = [
+            self._labelled(some, schema) for some in _chunks([*zip(texts, zip(*groups, strict=True), strict=True)])
+        ]
+        added = pa.concat_tables([schema.empty_table(), *chunks])
+        return with_columns(rows, columns_of(added), self._our_names())
 
     def _rows(self, table: object, text_column: str | None) -> tuple[pa.Table, list[_Text]]:
         source = place_or_table(table)
@@ -195,52 +221,87 @@ class LoadedRun(Frame):
         column = rows[used] if used in rows.column_names else pa.chunked_array([texts_in(rows, str(used))])
         return rows, _texts_of(used or "", column)
 
-    def _groups(self, rows: pa.Table, texts: Sequence[_Text]) -> list[str] | None:
-        by = (self._fitted()["certificate"] or {"promise": {"by": ""}})["promise"]["by"]
-        return groups_of(by, rows, [text for text, _ in texts])
+    def _groups(self, part: str, rows: pa.Table, texts: Sequence[_Text]) -> list[str]:
+        by = (self._fitted(part)["certificate"] or {"promise": {"by": ""}})["promise"]["by"]
+        return groups_of(by, rows, [text for text, _ in texts]) or [""] * len(texts)
+
+    def _our_names(self) -> Collection[str]:
+        return self._new_columns().names if self.book.named else result_names(self.labels)
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""
         added = columns_of(self._new_columns().empty_table())
-        return with_columns(schema.empty_table(), added, result_names(self.labels)).schema
+        return with_columns(schema.empty_table(), added, self._our_names()).schema
+
+    @cached_property
+    def _part_schemas(self) -> dict[str, pa.Schema]:
+        return {part: self._schema_of(part) for part in self.book.parts}
 
     def _new_columns(self) -> pa.Schema:
         """Return the columns that `label_table` adds; known from the folder, without opening models."""
-        fitted = self._fitted()
+        empty = {part: columns_of(schema.empty_table()) for part, schema in self._part_schemas.items()}
+        sets = whole_sets(self.book.variables, {part: [] for part in empty}, lambda _: WholeSets())
+        columns = book_columns(self.book.variables, empty, sets)
+        return pa.table({**columns, ERROR: pa.array([], pa.string())}).schema
+
+    def _schema_of(self, part: str) -> pa.Schema:
+        fitted = self._fitted(part)
         kind, sets = (fitted.get("shape") or {}).get("kind"), fitted.get("sets")
         probable = bool(fitted.get("calibrator"))
         ordered = {"scale": (WITHIN_ONE, LOW, HIGH), "number": (LOW, HIGH)} if sets else {}
         details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         listed = bool(sets) and kind not in ("scale", "number")
-        columns = result_schema(self.labels, probable=probable, sets=listed, details=details)
-        return columns.append(pa.field(ERROR, pa.string()))
+        labels = Run.of(self.book.parts[part]).config.task.labels
+        return result_schema(labels, probable=probable, sets=listed, details=details)
 
-    def _fitted(self) -> Mapping[str, Any]:
-        return read_json(RunFolder(self.folder).model, REFIT)
+    def _fitted(self, part: str) -> Mapping[str, Any]:
+        return read_json(self.book.parts[part].model, REFIT)
 
-    def _labelled(self, texts: Sequence[tuple[_Text, str]], schema: pa.Schema) -> pa.Table:
+    def _labelled(self, texts: Sequence[tuple[_Text, tuple[str, ...]]], schema: pa.Schema) -> pa.Table:
         items = [Item(id=str(row), text=text) for row, ((text, _), _) in enumerate(texts)]
-        answered = self._opened().label(items, [group for _, group in texts])
-        why = [reason and (error or reason) for ((_, error), _), reason in zip(texts, answered.why, strict=True)]
-        columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
-        if answered.votes is not None and answered.judged is not None:
-            columns |= result_columns(answered.model, answered.votes, answered.judged)
-        return pa.table([columns.get(column.name, pa.nulls(len(why), column.type)) for column in schema], schema=schema)
+        why: list[str | None] = [None] * len(items)
+        by_part, outcomes = dict[str, ResultColumns](), dict[str, list[Outcome]]()
+        for at, (part, part_schema) in enumerate(self._part_schemas.items()):
+            answered = self._opened(part).label(items, [groups[at] for _, groups in texts])
+            title = f"{part}: " if part else ""
+            reasons = zip(why, texts, answered.why, strict=True)
+            why = [said or (reason and (error or f"{title}{reason}")) for said, ((_, error), _), reason in reasons]
+            columns: ResultColumns = {}
+            if answered.votes is not None and answered.judged is not None:
+                columns = result_columns(answered.model, answered.votes, answered.judged)
+            nulls = {column.name: pa.nulls(len(items), column.type) for column in part_schema}
+            by_part[part] = {name: columns.get(name, none) for name, none in nulls.items()}
+            outcomes[part] = _outcomes(answered, items)
+        added = book_columns(self.book.variables, by_part, whole_sets(self.book.variables, outcomes, self._learned))
+        added[ERROR] = pa.array(why, pa.string())
+        return pa.table([added[column.name].cast(column.type) for column in schema], schema=schema)
 
-    def _opened(self) -> RunEngine:
+    def _learned(self, parts: Sequence[str]) -> WholeSets:
+        """Return what was learned about all labels of a variable together; it is read once."""
+        if parts[0] not in self._sets:
+            fitted = [self._opened(part).fitted for part in parts]
+            self._sets[parts[0]] = sets_in_force([run.folder for run in fitted], [run.frugal for run in fitted])
+        return self._sets[parts[0]]
+
+    def _opened(self, part: str) -> RunEngine:
         with self._opening:
+            engine = self._engines.get(part)
             # threads do not survive a fork, and connections must not be shared after one
-            if self._engine is None or self._engine.process != os.getpid():
-                self._engine = RunEngine.open(self.folder, self.options)
-                weakref.finalize(self, self._engine.close)
-            return self._engine
+            if engine is None or engine.process != os.getpid():
+                engine = self._engines[part] = RunEngine.open(self.book.parts[part].home, self.options)
+                weakref.finalize(self, engine.close)
+            return engine
 
-    async def _aopened(self) -> RunEngine:
-        engine = self._engine
-        return await run_in_thread(self._opened) if engine is None or engine.process != os.getpid() else engine
+    async def _aopened(self, part: str) -> RunEngine:
+        engine = self._engines.get(part)
+        return (
+            await run_in_thread(partial(self._opened, part))
+            if engine is None or engine.process != os.getpid()
+            else engine
+        )
 
 
-def _parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
+def _chunks(things: Sequence[T]) -> Iterator[Sequence[T]]:
     return (things[at : at + MOST_ROWS] for at in range(0, len(things), MOST_ROWS))
 
 

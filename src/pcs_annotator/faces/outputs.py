@@ -9,7 +9,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, InputError, UserError
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.codebook import YES, configs_of
+from pcs_annotator.runs.book import YES, configs_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.runs.toml import variable_problem

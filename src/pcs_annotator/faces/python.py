@@ -14,12 +14,11 @@ from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.faces.loaded_codebook import LoadedCodebook
 from pcs_annotator.faces.loaded_run import LoadedRun
 from pcs_annotator.runs import settings as kinds
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.labeller import LoadOptions
-from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
@@ -29,11 +28,10 @@ from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answering import estimate_any
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.tables.find import place_or_table
-from pcs_annotator.verbs import codebook as running_codebooks
 from pcs_annotator.verbs import evaluate as evaluating
 from pcs_annotator.verbs import label as labelling
 from pcs_annotator.verbs import run as running
-from pcs_annotator.verbs.codebook import CodebookResult
+from pcs_annotator.verbs.label import LabelledBook
 
 PathLike = str | Path
 P = ParamSpec("P")
@@ -99,7 +97,8 @@ def run(
 ) -> RunResult:
     """Rewrite, ask, learn and label texts; the run folder gets labels, model and report.
 
-    A second run asks only what is missing.
+    A second run asks only what is missing. Of several variables, which `config` has in tables `[variables.NAME]`, what
+    is returned is a `BookResult`, whose `results` has each by name; models answer all of them in one call.
 
     Args:
         data: The texts: a file, a folder, a pattern such as `parts/*.parquet` or an address such as
@@ -112,10 +111,17 @@ def run(
             may be a name, a function or a chat model, and a relation a name or a function that takes a text and returns
             its rewrite or None. A run folder knows functions and objects by name alone.
     """
-    return replace(running.run(_request(data, config, out, progress, environment, settings)), plotter=picture)
+    result = running.run(_request(data, config, out, progress, environment, settings))
+    plotting = {part: replace(each, plotter=picture) for part, each in result.results.items()}
+    return _alone(replace(result, results=plotting))
 
 
-def _request(  # what `run` and `run_codebook` are given, one argument each
+def _alone(result: BookResult | LabelledBook) -> Any:
+    """Return what is about all variables of a run or, if it has one, what is about that one."""
+    return result if result.book.named else result.only
+
+
+def _request(  # what `run` is given, one argument each
     data: object,
     config: PathLike | None,
     out: PathLike | None,
@@ -144,27 +150,6 @@ def _request(  # what `run` and `run_codebook` are given, one argument each
 arun = _async_twin(run)
 
 
-@_taking(OF_RUN)
-def run_codebook(
-    data: object,
-    config: PathLike,
-    out: PathLike | None = None,
-    *,
-    progress: bool | None = None,
-    environment: Mapping[str, str] | None = None,
-    **settings: Any,
-) -> CodebookResult:
-    """Label texts with the variables of a codebook, which `config` has in tables `[variables.NAME]`.
-
-    Models answer all variables in one call. Each variable is a run in a folder of its own, and `results` of the result
-    has it by name. Everything else is as in `run`.
-    """
-    request = _request(data, config, out, progress, environment, settings)
-    if not request.config.variables:
-        raise ConfigError(f"{config} has no [variables.NAME]: use run")
-    return running_codebooks.run_codebook(request)
-
-
 @_taking(OF_LABEL)
 def label(
     data: object,
@@ -176,6 +161,8 @@ def label(
     **settings: Any,
 ) -> labelling.Labelled:
     """Label texts with the models, rewrites and weights of a fitted run.
+
+    Of several variables, what is returned is a `LabelledBook`, whose `results` has each by name.
 
     Args:
         data: The texts, as for `run`.
@@ -200,7 +187,7 @@ def label(
     file = None if out is None else Path(out)
     if out is None and isinstance(source, Path | str):
         file = labelling.default_out(source)
-    return labelling.label(request, file, saving)
+    return _alone(labelling.label(request, file, saving))
 
 
 alabel = _async_twin(label)
@@ -208,7 +195,7 @@ alabel = _async_twin(label)
 
 @_taking([SETTINGS[name] for name in OF_LOADED_RUN])
 def load_run(
-    folder: PathLike | RunResult | CodebookResult,
+    folder: PathLike | RunResult | BookResult,
     *,
     concurrency: int | None = None,
     environment: Mapping[str, str] | None = None,
@@ -217,8 +204,7 @@ def load_run(
     """Load a fitted run: its results, and what labels further texts in this process or in those of a data engine.
 
     Args:
-        folder: The folder of the run, or what `run` returned. Of a codebook, all variables are loaded as one, and what
-            is returned is a `LoadedCodebook`.
+        folder: The folder of the run, or what `run` returned.
         concurrency: Maximum number of simultaneous calls per model, in each process.
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         settings: As for `label`; limits hold for each process.
@@ -226,7 +212,7 @@ def load_run(
     objects, saving = _of_new_texts(settings)
     if isinstance(folder, RunResult):
         objects = folder.own.with_others(objects)
-        folder = folder.folder.path
+        folder = folder.folder.home
     ledger = settings.pop("ledger", None)
     options = LoadOptions(
         in_flight=concurrency,
@@ -236,10 +222,8 @@ def load_run(
         own=objects,
         **settings,
     )
-    path = Path(folder.folder if isinstance(folder, CodebookResult) else folder).absolute()
-    if book := CodebookFolder.find(path):
-        return LoadedCodebook(book, options)  # type: ignore[return-value]  # most folders have one variable
-    Run.open(path)  # raises if this is not a run folder
+    path = Path(folder.folder if isinstance(folder, BookResult) else folder).absolute()
+    Book.open(path)  # raises if this is not a run folder
     return LoadedRun(path, options)
 
 

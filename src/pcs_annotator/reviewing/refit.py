@@ -24,7 +24,7 @@ class Refits:
 
     def __init__(self, rows: Rows, every: int, since: Callable[[int], int]) -> None:
         self.every, self._since = every, since
-        self.fit = FitProcess(rows.run.folder.path)
+        self.fit = FitProcess(rows.run.folder.home)
         self._rows = rows
         self._thread: threading.Thread | None = None
         self._ended: Rows | str | None = None  # the rows with a new model, or why a fit failed

@@ -31,6 +31,7 @@ from pcs_annotator.reviewing.values import (
     Shown,
     guidelines_of,
 )
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewState, now
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
@@ -44,10 +45,9 @@ class Review:
     def __init__(self, rows: Rows, state: ReviewState, options: ReviewOptions) -> None:
         self._options, self._lock = options, ExitStack()
         self._use(rows, state)
-        self.reviews: Mapping[str, Review] = {"": self}  # as a codebook has one for each of its parts
         self._trails: dict[str, dict[str, Queue]] = {}
         self.labels: Sequence[str] = rows.labels
-        self.folder = rows.run.folder.path
+        self.folder = rows.run.folder.home
         self.guidelines = guidelines_of(
             {rows.task.instruction: rows.task}, options.guidelines
         )  # for the people who review, in Markdown
@@ -63,7 +63,9 @@ class Review:
         self.refits = Refits(rows, self._options.refit_every, state.since)
 
     @classmethod
-    def open(cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True) -> Self:
+    def open(
+        cls, path: Path, options: ReviewOptions | None = None, *, stream: bool = True, locked: bool = False
+    ) -> Self:
         """Open a run folder for review, with the texts of its stream or without; nobody else can until `close`.
 
         Raises:
@@ -73,7 +75,8 @@ class Review:
         if not path.is_dir():
             raise ConfigError(f"there is no run folder {path}: check the name, or make one with pcs run")
         with ExitStack() as stack:
-            stack.enter_context(lock_review(path))
+            if not locked:
+                stack.enter_context(lock_review(RunFolder.find(path).path))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PcsWarning)
                 rows = Rows.read(path, stream=stream)
@@ -108,7 +111,7 @@ class Review:
             self.rows = fitted
             self.queues.take_rows(fitted)
 
-    def _take_new_texts(self) -> bool:
+    def take_new_texts(self) -> bool:
         """Read the folder again if its stream has changed; return whether rows have come after those of before.
 
         Rows keep their places, so what people have in hand stays theirs.
@@ -131,7 +134,7 @@ class Review:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
         row = self._draws.next(reviewer, queue)
-        if row is None and queue == "stream" and self._take_new_texts():
+        if row is None and queue == "stream" and self.take_new_texts():
             row = self._draws.next(reviewer, queue)
         return None if row is None else self._shown(row, reviewer, queue)
 

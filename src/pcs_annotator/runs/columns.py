@@ -19,22 +19,21 @@ LANGUAGE = "language"  # without a column of this name, the language of a text i
 MOST_GROUPS = 50
 
 
-def labelled_table(
-    table: pa.Table,
+def result_columns(
     model: Model,
     votes: Votes,
     judged: Predictions,
     people: Sequence[Reviewed | None] = (),
     gold: Sequence[str | None] = (),
-) -> pa.Table:
-    """Return the user's columns, then those of results, and what `people` who have reviewed rows decided."""
-    columns = result_columns(model, votes, judged)
+) -> dict[str, pa.Array]:
+    """Return name → values of the columns of results, and of what `people` who have reviewed rows decided."""
+    columns = _model_columns(model, votes, judged)
     if people:
-        columns |= people_columns(people, gold, columns[result_names.LABEL].to_pylist(), votes.labels)
-    return with_columns(table, columns, result_names.result_names(votes.labels))
+        columns |= _people_columns(people, gold, columns[result_names.LABEL].to_pylist(), votes.labels)
+    return columns
 
 
-def result_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
+def _model_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
     """Return name → values of the columns of results, with the values that `Model.judge` has."""
     silent, labels, sure = votes.silent, votes.labels, judged.probabilities
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
@@ -95,7 +94,7 @@ def _sets(plausible: Mask, labels: Sequence[str]) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(places.ravel()))
 
 
-def people_columns(
+def _people_columns(
     people: Sequence[Reviewed | None], gold: Sequence[str | None], models: Sequence[str | None], labels: Sequence[str]
 ) -> dict[str, pa.Array]:
     """Return verdict, reviewer and final label of rows: what people said, else gold, else what the `models` say."""

@@ -1,7 +1,8 @@
 """`draws.jsonl`: which rows were drawn for people, how, and what they said; and the order behind every simple draw.
 
 The log has every draw, verdict, undo, row written to `to_label.csv` and label from a person's file, one line each.
-Lines are added and never changed. A review numbers its events; other commands may add lines meanwhile.
+Lines are added and never changed. A review numbers its events; other commands may add lines meanwhile. In a run with
+several variables, each line names the one that it is about, and each has its own numbers.
 
 The unit of a draw is a row. People label its text once, and that label is the label of every drawn row with this text:
 so a text is drawn as often as its rows are, and bounds and estimates about rows hold in tables with many copies.
@@ -65,8 +66,8 @@ TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
 _NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 
 
-def read_events(path: Path) -> list[Event]:
-    """Return all events of a log; none if there is no file.
+def read_events(path: Path, part: str | None = "") -> list[Event]:
+    """Return all events of a log about a part of a run, or about any for None; none if there is no file.
 
     A last line without an end was being written when the process was killed: nobody was told that it is saved, so it is
     left out.
@@ -76,12 +77,13 @@ def read_events(path: Path) -> list[Event]:
     *whole, rest = path.read_bytes().split(b"\n")
     if rest:
         warn_user(f"{path.name}: the last line was cut off and is not read")
-    return list(_events(path, whole))
+    return list(_events(path, whole, part))
 
 
-def append_events(path: Path, events: Sequence[Event]) -> None:
-    """Add events to a log; when this returns, they are on disk."""
-    lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
+def append_events(path: Path, events: Sequence[Event], part: str = "") -> None:
+    """Add events about a part of a run to its log; when this returns, they are on disk."""
+    about = b'"part":%b,' % orjson.dumps(part) if part else b""
+    lines = b"".join(b'{"kind":"%b",%b%b\n' % (_NAMES[type(event)], about, orjson.dumps(event)[1:]) for event in events)
     is_new = not path.exists()
     with path.open("ab+") as file:
         if not is_new and file.seek(0, os.SEEK_END):
@@ -99,12 +101,16 @@ def append_events(path: Path, events: Sequence[Event]) -> None:
             os.close(handle)
 
 
-def _events(path: Path, lines: Sequence[bytes]) -> Iterator[Event]:
-    cut, numbers = [], dict[int, int]()
+def _events(path: Path, lines: Sequence[bytes], part: str | None) -> Iterator[Event]:
+    cut, numbers = [], dict[tuple[str, int], int]()
     for row, line in enumerate(lines, 1):
         try:
-            event = _event(orjson.loads(line))
-            number = getattr(event, "number", -row)
+            values = orjson.loads(line)
+            about = values.pop("part", "")
+            if part not in (None, about):
+                continue
+            event = _event(values)
+            number = about, getattr(event, "number", -row)
             if numbers.setdefault(number, row) != row:
                 raise ValueError(f"; its number is that of line {numbers[number]}")
             yield event
@@ -136,19 +142,20 @@ def _event(values: dict[str, Any]) -> Event:
     return event
 
 
-def review_events(path: Path) -> list[ReviewEvent]:
+def review_events(path: Path, part: str = "") -> list[ReviewEvent]:
     """Return the events of a review in a log."""
-    return [event for event in read_events(path) if isinstance(event, ReviewEvent)]
+    return [event for event in read_events(path, part) if isinstance(event, ReviewEvent)]
 
 
 def events_of(folder: RunFolder | None, kind: type[E]) -> list[E]:
     """Return the events of a kind in the log of a folder."""
-    return [event for event in read_events(folder.draws) if isinstance(event, kind)] if folder else []
+    events = read_events(folder.draws, folder.part) if folder else []
+    return [event for event in events if isinstance(event, kind)]
 
 
 def has_results(folder: RunFolder) -> bool:
     """Return whether there is something to lose in a folder: results, or what people were shown and said."""
-    return folder.labels.exists() or any(not isinstance(event, Picked) for event in read_events(folder.draws))
+    return folder.labels.exists() or any(not isinstance(event, Picked) for event in read_events(folder.draws, None))
 
 
 def picked_by_row(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, list[Picked]]:

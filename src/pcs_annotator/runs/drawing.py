@@ -89,7 +89,7 @@ def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: S
         warn_user(f"{folder.to_label.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit")
     before = {*events_of(folder, Picked)}
     if new := [event for event in rows if event not in before]:
-        append_events(folder.draws, new)
+        append_events(folder.draws, new, folder.part)
     texts = {item.id: item.text for item in items}
     same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
     seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}

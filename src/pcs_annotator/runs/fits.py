@@ -46,7 +46,7 @@ def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mappin
     number = before["number"] if same else max(numbers(folder), default=0) + 1
     made = before["made"] if same else datetime.now(UTC).isoformat(timespec="seconds")
     complete = {**model, "number": number, "made": made}
-    folder.versions.mkdir(exist_ok=True)
+    folder.versions.mkdir(parents=True, exist_ok=True)
     write_json(folder.at(number).evaluation, evaluation)
     write_json(folder.at(number).model, complete)
     return complete
@@ -62,7 +62,7 @@ def version_of(folder: RunFolder, number: int) -> RunFolder:
     kept = numbers(folder)
     if number not in kept:
         there = f"there are {listed(map(str, kept), len(kept))}" if kept else "pcs fit makes the first one"
-        raise ConfigError(f"{folder.path} has no version {number}: {there}")
+        raise ConfigError(f"{folder.home} has no version {number}: {there}")
     return folder.at(number)
 
 
@@ -112,7 +112,7 @@ def promises_less(model: Model, than: Model) -> bool:
 def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
     """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
     states: list[tuple[int, int, int] | None] = []
-    for path in (folder.settings, folder.model, folder.draws):
+    for path in (folder.book, folder.model, folder.draws):
         try:
             is_now = path.stat()
             states.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
@@ -131,7 +131,7 @@ def left_unused(folder: RunFolder) -> str:
     why = f" ({now['why_not']})" if now.get("why_not") else ""
     return (
         f"version {last} promises less than version {in_use}, which stays in use: it would accept "
-        f"{' instead of '.join(shares)} of the rows{why}; pcs versions {folder.path} --use {last} puts it in use"
+        f"{' instead of '.join(shares)} of the rows{why}; pcs versions {folder.home} --use {last} puts it in use"
     )
 
 

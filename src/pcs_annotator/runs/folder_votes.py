@@ -78,12 +78,12 @@ def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], 
         job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
         votes = ask_for_folder(folder, ledger, job, items, settings, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
-        raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
+        raise TableError(f"{folder.home} has no answers yet: pcs run asks for them")
     note = vote_files.read_note(folder.votes)
     if unanswered := sum(note["tally"]["failed"].values()) if note else 0:
         answered = int((votes.codes != NOT_ASKED).sum())
         share = answered / (answered + unanswered)
-        message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
+        message = f"{folder.home}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
         warn_user(f"{message}; pcs run asks the rest")
     return votes
 

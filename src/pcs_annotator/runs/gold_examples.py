@@ -13,7 +13,7 @@ from pcs_annotator.base.errors import GoldError
 from pcs_annotator.core.ngrams import text_key
 from pcs_annotator.core.task import is_empty
 from pcs_annotator.runs.gold_labels import gold_of
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import read_start
 from pcs_annotator.runs.resolve_config import asked_alone, nearest_of_gold, task_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.settings import Config, TaskSettings
@@ -51,7 +51,7 @@ def with_known_texts(request: RunRequest, config: Config, dataset: Dataset) -> C
 
 def _earlier_task(request: RunRequest, config: Config, dataset: Dataset) -> TaskSettings | None:
     """Return the task of the run in the folder; None if it has other labels, or data that are to be replaced."""
-    before = None if request.fresh else earlier_run(RunFolder(request.folder))
+    before = None if request.fresh else earlier_run(request.run_folder)
     if before is None or before.config.task.labels != config.task.labels:
         return None
     users_examples = len(config.task.examples)
@@ -82,10 +82,10 @@ def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) ->
 
 def _gold_rows(request: RunRequest, dataset: Dataset) -> list[dict[str, str]]:
     """Return the gold rows as examples, each text once; of very many a sample."""
-    folder = RunFolder(request.folder)
+    folder = request.run_folder
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # learning reads gold again, and warns then
-        gold = gold_of(folder if folder.settings.exists() else None, dataset).labels
+        gold = gold_of(folder if read_start(folder) else None, dataset).labels
     rows = [(item.text, label) for item, label in zip(dataset.items, gold, strict=True) if label]
     by_text = {text_key(text): {"text": text, "label": label} for text, label in rows if not is_empty(text)}
     return [by_text[key] for key in sorted(by_text)[:MOST_ROWS]]  # by hash, so as good as random

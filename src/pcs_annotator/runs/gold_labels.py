@@ -237,7 +237,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
         current = _of_these_texts([*filed.values(), *new], dataset.items)
         _check_gold(dataset, current, {entry.id for entry in entries}, path.name)
     if new:
-        append_events(folder.draws, new)
+        append_events(folder.draws, new, folder.part)
 
 
 def read_labels(

@@ -25,7 +25,7 @@ from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.runs import ask, folder_votes, ledgers
-from pcs_annotator.runs.columns import groups_of, labelled_table
+from pcs_annotator.runs.columns import groups_of, result_columns, with_columns
 from pcs_annotator.runs.executors import asking
 from pcs_annotator.runs.labeller import FittedRun, Labeller, job_of
 from pcs_annotator.runs.learn import Learned
@@ -92,7 +92,8 @@ class RowWriter:
             reviewed = [self.people.get(item.id) for item in chunk.items]
             data_gold = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
             gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, data_gold, strict=True)]
-        labelled = labelled_table(chunk.table, self.model, votes, judged, reviewed, gold)
+        columns = result_columns(self.model, votes, judged, reviewed, gold)
+        labelled = with_columns(chunk.table, columns, result_names(votes.labels))
         if self.version:
             labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
         assigned, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
@@ -186,7 +187,7 @@ def label_whole(
     tally, before = Tally(rows_expected=table.rows, paid=sampled.paid), Counter(sampled.paid)
     settings = replace(settings, tally=tally)
     job = job_of(recorded, settings)
-    fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder.path, ledger=ledger)
+    fitted = FittedRun(job=job, settings=settings, model=model, frugal=None, folder=folder, ledger=ledger)
     graded = any(model_of.can_grade and annotator.answers != "hard" for annotator, model_of in job.annotators)
     labels = folder.path / ("labels.parquet" if table.stream.parquet else "labels.csv")
     writer = replace(_writer(recorded, model, labels, spreadsheet_safe), votes=folder.all_votes, graded=graded)
@@ -207,7 +208,7 @@ def relabel_whole(recorded: Run, learned: Learned, *, spreadsheet_safe: bool) ->
     folder = recorded.folder
     whole = read_whole(folder)
     if whole is None or not (folder.all_votes.exists() and folder.labels.exists()):
-        warn_user(f"{folder.path}: only a sample of the rows has been asked about; pcs run labels all of them")
+        warn_user(f"{folder.home}: only a sample of the rows has been asked about; pcs run labels all of them")
         return learned
     start, text_name = recorded.start, recorded.dataset.columns.text or ""
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)

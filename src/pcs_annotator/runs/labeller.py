@@ -38,6 +38,7 @@ from pcs_annotator.runs.fits import number_in_use
 from pcs_annotator.runs.ledgers import ledger_of
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.recent_texts import RecentTexts
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory
@@ -74,7 +75,7 @@ class FittedRun:
     saving: Saving = field(default_factory=Saving)  # what becomes of texts for review, and of those that differ
     version: int = 0  # the number of the fit
     since: Mapping[str, float] = field(default_factory=dict)  # group → the alarm about drift that it has learned from
-    folder: Path  # the run folder
+    folder: RunFolder
     ledger: LedgerAddress  # where its paid calls are kept
 
     @property
@@ -117,13 +118,13 @@ class FittedRun:
         rows = max(LEAST_GOLD, certificate.gold_rows if certificate else 0)
         table = str(data) if isinstance(data, str | Path) and data != STDIO else "TEXTS.csv"
         ledger = without_password(str(self.ledger))  # answers that were paid for are used again
-        settings = ["--config", str(self.folder), "--ledger", ledger, "--gold-column", "gold"]
+        settings = ["--config", str(self.folder.home), "--ledger", ledger, "--gold-column", "gold"]
         return "\n".join(
             [
                 f"{UNLIKE_GOLD}: {drift.sentence}; {done}",
                 "to have labels of such texts accepted again, give them gold rows and a promise of their own:",
                 f"  write the right labels of {rows} rows, drawn at random, into a column gold of {table}",
-                f"  {shlex.join(['pcs', 'run', table, *settings, '--out', f'{self.folder}-new'])}",
+                f"  {shlex.join(['pcs', 'run', table, *settings, '--out', f'{self.folder.home}-new'])}",
             ]
         )
 
@@ -146,7 +147,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
         saving=saving,
         version=number_in_use(recorded.folder),
         since=read_json(recorded.folder.model).get("since", {}),
-        folder=recorded.folder.path,
+        folder=recorded.folder,
         ledger=options.ledger or ledger_of(recorded.folder, recorded.config),
     )
 
@@ -156,7 +157,7 @@ def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     config = recorded.config
     if not config.ask.models:
         remedy = "pcs run asks models about texts, and labels new ones as it did"
-        raise ConfigError(f"{recorded.folder.path} was made of a table of votes, so no model can be asked: {remedy}")
+        raise ConfigError(f"{recorded.folder.home} was made of a table of votes, so no model can be asked: {remedy}")
     return ask.open_job(resolve_config.task_of(config), annotators_of(recorded), config.relations.use, settings)
 
 

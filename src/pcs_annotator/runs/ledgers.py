@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import ConfigError, LedgerError, warn_user
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.runs.ask import pricing
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.runs.toml import config_from_dict
 from pcs_annotator.tables import files
@@ -117,14 +117,10 @@ def bills_in(folder: RunFolder, config: Config, used: Sequence[Bill]) -> Sequenc
 def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
     """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
     ledger = config.ask.ledger
-    if (
-        not ledger
-        or not folder.votes.exists()
-        or config_from_dict(files.read_json(folder.settings)["config"]).ask.ledger != ledger
-    ):
+    if not ledger or not folder.votes.exists() or config_from_dict(read_start(folder)["config"]).ask.ledger != ledger:
         return
     if not ledger_exists(ledger):
         raise LedgerError(
-            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
+            f"{ledger}, where {folder.home} has its answers, is gone: put it back, or say with --ledger where it is "
             "now; with --ledger and the name of a new file, everything is asked and paid for again"
         )

@@ -25,7 +25,7 @@ from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.promise.certificate import Certificate, fingerprint
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import USUAL, RunFolder
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
@@ -133,7 +133,7 @@ def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger
     """
     here = str(folder.path.resolve())
     try:
-        ledger = _read(folder.levels) if folder.levels.exists() else LevelLedger(run=token_hex(8), place=here)
+        ledger = _read(folder) or LevelLedger(run=token_hex(8), place=here)
     except TableError as error:
         return LevelLedger(run=token_hex(8), place=here, refused=str(error))
     gone = sorted(set(ledger.gold) - set(gold))
@@ -145,7 +145,7 @@ def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger
             f"{len(gone)} gold rows of an earlier test have no gold label now ({listed(map(repr, gone), len(gone))}), "
             "and rows that are chosen after looking prove nothing: put these labels back, or start in a new folder"
         )
-    elif ledger.place != here and key not in ledger.keys and _is_run(Path(ledger.place), ledger.run):
+    elif ledger.place != here and key not in ledger.keys and _is_run(folder, ledger):
         refused = (
             f"this folder is a copy of {ledger.place}, and both would use the same certainty: continue there, or label "
             "other rows at random in a new folder"
@@ -156,7 +156,14 @@ def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger
 def write_levels(folder: RunFolder, ledger: LevelLedger) -> None:
     """Write the ledger of a folder."""
     tests = [test._asdict() for test in ledger.tests]
-    write_json(folder.levels, {"run": ledger.run, "place": ledger.place, "gold": ledger.gold, "tests": tests})
+    values = {"run": ledger.run, "place": ledger.place, "gold": ledger.gold, "tests": tests}
+    write_json(folder.levels, {**_parts_of(folder), folder.part or USUAL: values})
+
+
+def forget_gold(folder: RunFolder, id: str) -> None:
+    """Remove the ID of a gold row from the tests of a folder."""
+    if (ledger := _read(folder)) is not None and id in ledger.gold:
+        write_levels(folder, replace(ledger, gold=tuple(each for each in ledger.gold if each != id)))
 
 
 def note_test(folder: RunFolder, ledger: LevelLedger, tested: Claimed, gold: Iterable[str]) -> str | None:
@@ -175,9 +182,19 @@ def note_test(folder: RunFolder, ledger: LevelLedger, tested: Claimed, gold: Ite
     return key
 
 
-def _read(path: Path) -> LevelLedger:
-    values: dict[str, Any] = read_json(path, REMEDY)
-    with expecting(path, REMEDY):
+def _parts_of(folder: RunFolder) -> dict[str, Any]:
+    values = read_json(folder.levels, REMEDY) if folder.levels.exists() else {}
+    values.pop("schema", None)
+    with expecting(folder.levels, REMEDY):
+        return {part: {**tests} for part, tests in values.items()}
+
+
+def _read(folder: RunFolder) -> LevelLedger | None:
+    """Return the tests of a part; None if there are none."""
+    values = _parts_of(folder).get(folder.part or USUAL)
+    if values is None:
+        return None
+    with expecting(folder.levels, REMEDY):
         tests = tuple(LevelTest(**test) for test in values["tests"])
         if not np.isfinite([test.used for test in tests]).all():
             raise TypeError("levels must be numbers")
@@ -187,15 +204,16 @@ def _read(path: Path) -> LevelLedger:
 def _tests_of_models(folder: RunFolder) -> set[str]:
     """Return the keys of the tests that the models and plans of a folder come from; damaged files have none."""
     keys: set[str | None] = set()
-    for path in (folder.model, folder.finish, *folder.versions.glob("*.json")):
+    for path in (folder.model, folder.whole_set, folder.finish, *folder.versions.glob("*.json")):
         with suppress(TableError, OSError):
             keys.add(read_json(path).get("tested"))
     return {key for key in keys if key is not None}
 
 
-def _is_run(path: Path, run: str) -> bool:
-    """Return whether a folder is the run of this name."""
+def _is_run(copy: RunFolder, ledger: LevelLedger) -> bool:
+    """Return whether the run that a folder is a copy of is still where it was."""
     try:
-        return _read(RunFolder(path).levels).run == run
+        original = _read(replace(copy, path=Path(ledger.place)))
+        return original is not None and original.run == ledger.run
     except (TableError, OSError):
         return False

@@ -17,7 +17,6 @@ from pcs_annotator.runs.executors import ask_job
 from pcs_annotator.runs.label_table import RowWriter, label_all, with_counted_coverage
 from pcs_annotator.runs.labeller import FittedRun, job_of
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_table import data_hash_of, is_large, joined
 from pcs_annotator.runs.stream import Stream
@@ -122,7 +121,7 @@ class NewTexts:
     def _keep(self, fitted: FittedRun, rows: chunks.Dataset, votes: Votes, model: Model, judged: Predictions) -> None:
         """Put the texts that people should see into the stream of the run, under the name of their table."""
         items = [replace(item, id=f"{rows.name}:{item.id}") for item in rows.items]
-        with Stream(RunFolder(fitted.folder).stream) as stream:
+        with Stream(fitted.folder.stream) as stream:
             fitted.keep(stream, items, votes, model, judged)
 
 

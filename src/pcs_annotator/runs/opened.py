@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -16,13 +16,13 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
-from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
+from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
-from pcs_annotator.core.outcome import Outcome, Outcomes
+from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
@@ -30,22 +30,23 @@ from pcs_annotator.judging.promise.audit import Audit
 from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
-from pcs_annotator.runs.columns import groups_of, labelled_table, refuse_many
-from pcs_annotator.runs.draw_registry import events_of, label_copies
+from pcs_annotator.runs.columns import groups_of, refuse_many
+from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
-from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_whole, variables_in
+from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_start, read_whole
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
 from pcs_annotator.runs.stream import Stream, Streamed, with_stream
 from pcs_annotator.runs.toml import config_from_dict, known_settings
-from pcs_annotator.tables import chunks, vote_files, write
-from pcs_annotator.tables.chunks import read_source
+from pcs_annotator.runs.variable_gold import part_table
+from pcs_annotator.tables import chunks, vote_files
+from pcs_annotator.tables.chunks import open_stream
 from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
-from pcs_annotator.tables.write import OutputPolicy
+from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
@@ -65,19 +66,16 @@ class Run:
     @classmethod
     def open(cls, path: Path, ledger: str = "", version: int = 0) -> Run:
         """Open a run folder; `ledger` says where its answers are now, if that has changed; 0 is the version in use."""
-        folder = RunFolder(path, version)
-        if not folder.settings.exists():
-            within = next((parent for parent in (path, *path.parents) if RunFolder(parent).codebook.exists()), path)
-            if variables := variables_in(RunFolder(within)):
-                places = ", ".join(map(str, variables.values()))
-                other = "" if within == path else f", but no {path}"
-                raise ConfigError(f"{within} has several variables{other}: name one of them, {places}")
-            raise ConfigError(f"{path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
-        if version:
-            version_of(folder, version)  # raises if there is none
+        return cls.of(RunFolder.find(path, version), ledger)
+
+    @classmethod
+    def of(cls, folder: RunFolder, ledger: str = "") -> Run:
+        """Open a part of a run."""
+        if folder.version:
+            version_of(folder, folder.version)  # raises if there is none
         remedy = "rename it and run again; the ledger keeps all answers"
-        start = read_json(folder.settings, remedy)
-        with expecting(folder.settings, remedy):
+        start = read_start(folder, remedy)
+        with expecting(folder.book, remedy):
             names = [*start["annotators"], *start["relations"]]
             config = config_from_dict(start["config"])
             if not all(isinstance(name, str) for name in names):
@@ -112,8 +110,8 @@ class Run:
 
     @cached_property
     def start(self) -> Mapping[str, Any]:
-        """All of its `run.json`."""
-        return Run.open(self.folder.path).start
+        """With what it was started, as `book.json` has it."""
+        return Run.of(self.folder).start
 
     @cached_property
     def sampled(self) -> bool:
@@ -125,7 +123,9 @@ class Run:
         """The texts, with the gold of the data."""
         if not self.folder.items.exists():
             raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
-        dataset = read_source(self.folder.items, resolve_config.columns_of(self.config))
+        columns, items = resolve_config.columns_of(self.config), self.folder.items
+        table = part_table(as_arrow(items), self.config, items.name) if self.folder.part else items
+        dataset = open_stream(table, columns).read()
         return replace(dataset, name=read_origin(self.folder).data or dataset.name)
 
     @cached_property
@@ -174,7 +174,8 @@ class Run:
 
     def review(self) -> ReviewState:
         """Return the state of the review in this folder."""
-        return ReviewState.read(self.folder.draws, self.dataset.items, self.config.task.labels)
+        folder = self.folder
+        return ReviewState.read(folder.draws, self.dataset.items, self.config.task.labels, part=folder.part)
 
     @property
     def texts(self) -> list[str]:
@@ -256,23 +257,6 @@ class Run:
             warn_user(f"{error}; until then, the settings of the run are used")
             return None
         return values
-
-    def write(
-        self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, spreadsheet_safe: bool = False
-    ) -> list[Outcome]:
-        """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
-        self.write_learned(learned, settings, fits)
-        return self.write_labels(learned.model, spreadsheet_safe=spreadsheet_safe)
-
-    def write_labels(self, model: Model, *, spreadsheet_safe: bool = False) -> list[Outcome]:
-        """Write a label for every row, and return the outcomes."""
-        votes, judged = self.votes, model.judged(self.votes)
-        people, gold = self.gold.verdicts.by_place(len(votes)), list(self.gold.labels)
-        if label_copies(gold, self.texts, range(len(gold))):  # then gold is the final label of rows without gold, too
-            people = people or [None] * len(votes)
-        labelled = labelled_table(self.dataset.table, model, votes, judged, people, gold)
-        write.write_table(self.folder.labels, labelled, OutputPolicy(spreadsheet_safe=spreadsheet_safe))
-        return list(model.judge(votes, judged))
 
     def write_learned(
         self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, use: bool = True
@@ -367,7 +351,7 @@ class Run:
         rows = zip(self.dataset.items, gold.labels, strict=True)
         return self.having(gold=gold._replace(labels=tuple(label if item.id in ids else None for item, label in rows)))
 
-    def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
+    def result(self, learned: Learned, **more: Any) -> RunResult:
         """Return the result of the run."""
         whole = read_whole(self.folder) if self.sampled else None
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
@@ -378,7 +362,7 @@ class Run:
             dataset=replace(self.dataset, gold=self.gold.labels),
             votes=self.votes,
             learned=learned,
-            outcomes=Outcomes(outcomes),
+            outcomes=Outcomes(learned.model.judge(self.votes)),
             bills=ledgers.bills_in(self.folder, self.config, used),
             used=used,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),

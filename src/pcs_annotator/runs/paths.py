@@ -1,18 +1,21 @@
-"""The files of a run folder."""
+"""The files of a run folder: those of the run, and those of each of its variables."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.tables.files import expecting, read_json, set_aside
+from pcs_annotator.tables.files import expecting, read_json, set_aside, write_json
 from pcs_annotator.version import __version__
 
 REMEDY = "pcs run writes it again, from the answers in the ledger"
-SAMPLED = "rows"  # the key in `run.json` that says how many rows a large table has, of which the folder keeps a sample
-IMPORTED = "imported"  # the key in `run.json` of a run that was made of a table of votes
+SAMPLED = "rows"  # the key in `book.json` that says how many rows a large table has, of which there is a sample
+IMPORTED = "imported"  # the key in `book.json` of a run that was made of a table of votes
+VARIABLES = "variables"  # the folder with a folder for each variable
+USUAL = "label"  # the name of the variable of a run that has one
 
 BESIDE = ("stream.db-wal", "stream.db-shm", "figures", "finished.csv", "finished.certificate.json", "to_ask.csv")
 """Files and folders of a run folder that have no name in `RunFolder`."""
@@ -28,36 +31,90 @@ class _File:
         return folder.path / self._name
 
 
+class _HomeFile(_File):
+    """The path of a file that a person uses: in a run with several variables, each has one in its folder."""
+
+    def __get__(self, folder: "RunFolder", _: type) -> Path:
+        return folder.home / self._name
+
+
+class _OwnFile(_File):
+    """The path of a file in the folder of a variable."""
+
+    def __get__(self, folder: "RunFolder", _: type) -> Path:
+        return folder.own_folder / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of a run's files: one step, one file."""
+    """The paths of a run's files: one step, one file.
+
+    `part` is a variable, such as `topic`, or one of its labels, `frames=economy`; empty where a run has one variable.
+    """
 
     path: Path
+    part: str = ""
     version: int = 0  # which fit is meant, if not the one in use
 
-    codebook = _File("codebook.json")  # of a run with several variables: in which folder each of them is
-    settings = _File("run.json")  # settings, annotators and version of the run
+    book = _File("book.json")  # for each variable: settings, annotators, and version of the package
     items = _File("items.parquet")  # texts and gold labels
-    to_label = _File("to_label.csv")  # rows that a person should label next
     ledger = _File("ledger.db")  # every paid call
     status = _File("status.json")  # how far the last command is, or how it ended; a service has `status-PORT.json`
     batches = _File("batches.json")  # batches at their providers, open and ended
-    variants = _File("variants.parquet")  # every rewrite, or the reason why there is none
-    votes = _File("votes.parquet")  # every vote
-    versions = _File("models")  # every fit; see `runs/fits.py`
-    methods = _File("evaluation-methods.json")  # how good other methods are on the same votes
-    whole = _File("whole.json")  # exact counts of a large table, of which the other files have a sample
-    all_votes = _File("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
-    report = _File("report.html")  # the report page
-    levels = _File("levels.json")  # tests of the gold labels, and what they used; see `runs/levels.py`
-    finish = _File("finish.json")  # which rows people label so that the whole table keeps a promise
-    whole_set = _File("set")  # of the first of any number of labels: what is known about all of them together
-    stream = _File("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
     draws = _File("draws.jsonl")  # which rows were drawn for people, and what they said; see `runs/draw_registry.py`
+    levels = _File("levels.json")  # tests of the gold labels, and what they used; see `runs/levels.py`
+
+    report = _HomeFile("report.html")  # the report page
+    to_label = _HomeFile("to_label.csv")  # rows that a person should label next
+    whole = _HomeFile("whole.json")  # exact counts of a large table, of which the other files have a sample
+    finish = _HomeFile("finish.json")  # which rows people label so that the whole table keeps a promise
+    stream = _HomeFile("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
+
+    variants = _OwnFile("variants.parquet")  # every rewrite, or the reason why there is none
+    votes = _OwnFile("votes.parquet")  # every vote
+    all_votes = _OwnFile("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
+    versions = _OwnFile("models")  # every fit; see `runs/fits.py`
+    methods = _OwnFile("evaluation-methods.json")  # how good other methods are on the same votes
+    whole_set = _OwnFile("whole-set.json")  # what is known about all labels together, where any number may apply
+
+    @classmethod
+    def find(cls, path: Path, version: int = 0) -> "RunFolder":
+        """Return the run in a folder, or the variable that has this folder in a run.
+
+        Raises:
+            ConfigError: There is no run, or it has several variables.
+        """
+        within = next((each for each in (path, *path.parents) if cls(each).book.exists()), path)
+        parts = parts_in(within)
+        for part in parts:
+            folder = cls(within, part, version)
+            if path in (folder.home, folder.own_folder):
+                return folder
+        if not parts:
+            raise ConfigError(f"{path} is not a run folder (it has no {cls(path).book.name}): pcs run creates one")
+        places = ", ".join(str(cls(within, part).home) for part in parts)
+        if "" in parts:
+            raise ConfigError(f"{path} is not a run folder, but {places} is: name that one")
+        other = "" if within == path else f", but no {path}"
+        raise ConfigError(f"{within} has several variables{other}: name one of them, {places}")
+
+    @property
+    def own_folder(self) -> Path:
+        """The folder of the variable."""
+        return self.path / VARIABLES / (place_of(self.part) or USUAL)
+
+    @property
+    def home(self) -> Path:
+        """The folder by which people name it: that of the run, where it has one variable."""
+        return self.own_folder if self.part else self.path
+
+    def of(self, part: str) -> "RunFolder":
+        """Return another variable of the run."""
+        return RunFolder(self.path, part)
 
     def at(self, version: int) -> "RunFolder":
         """Return the folder as it is with a version in use."""
-        return RunFolder(self.path, version)
+        return RunFolder(self.path, self.part, version)
 
     def refuse_file(self) -> None:
         """Raise if there is a file in the place of the folder."""
@@ -67,13 +124,13 @@ class RunFolder:
     @property
     def model(self) -> Path:
         """The fitted model."""
-        return self.versions / f"{self.version}.json" if self.version else self.path / "model.json"
+        return self.versions / f"{self.version}.json" if self.version else self.own_folder / "model.json"
 
     @property
     def evaluation(self) -> Path:
         """How good the labels are, on rows that the fit did not see."""
         name = "evaluation.json"
-        return self.versions / f"{self.version}-{name}" if self.version else self.path / name
+        return self.versions / f"{self.version}-{name}" if self.version else self.own_folder / name
 
     @property
     def labels(self) -> Path:
@@ -83,8 +140,9 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""
-        files = {name: getattr(self, name) for name, value in vars(RunFolder).items() if isinstance(value, _File)}
-        for stays in ("ledger", "batches", "status", "settings"):
+        kinds = (_File, _HomeFile)
+        files = {name: getattr(self.of(""), name) for name, kind in vars(RunFolder).items() if type(kind) in kinds}
+        for stays in ("ledger", "batches", "status", "book"):
             del files[stays]
         beside = [self.path / name for name in BESIDE]
         kept = self.path / "earlier"
@@ -92,18 +150,46 @@ class RunFolder:
             set_aside(kept)
         kept.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*files.values(), *beside, self.model, self.evaluation, self.labels, self.settings):
+        for path in (*files.values(), *beside, self.path / VARIABLES, self.labels, self.book):
             if path.exists():
                 path.rename(kept / path.name)
         return set_aside(kept)
 
 
-def variables_in(folder: RunFolder) -> dict[str, Path]:
-    """Return the variables of a run that has several, and the folder of each; none for any other run."""
-    if not folder.codebook.exists():
+def place_of(part: str) -> str:
+    """Return the folder of a part within that of all variables."""
+    variable, several, label = part.partition("=")
+    name = re.sub(r"\W+", "-", label).strip("-") or "label"
+    return f"{variable}/{name}" if several else variable
+
+
+def _starts(path: Path, remedy: str) -> dict[str, dict[str, Any]]:
+    book = RunFolder(path).book
+    if not book.exists():
         return {}
-    with expecting(folder.codebook, REMEDY):
-        return {name: folder.path / path for name, path in read_json(folder.codebook, REMEDY)["folders"].items()}
+    with expecting(book, remedy):
+        parts: dict[str, dict[str, Any]] = read_json(book, remedy)[VARIABLES]
+        return {"" if name == USUAL else name: {**start} for name, start in parts.items()}
+
+
+def parts_in(path: Path) -> list[str]:
+    """Return the parts of the run in a folder, in their order; none if there is no run."""
+    return [*_starts(path, REMEDY)]
+
+
+def read_start(folder: RunFolder, remedy: str = REMEDY) -> dict[str, Any]:
+    """Return with what a part of a run was started: settings, annotators and versions; empty if it was not."""
+    return _starts(folder.path, remedy).get(folder.part, {})
+
+
+def write_start(folder: RunFolder, start: Mapping[str, Any], parts: Sequence[str] = ("",)) -> None:
+    """Write with what a part was started; of the run's other parts, only `parts` stay."""
+    try:
+        before = _starts(folder.path, REMEDY)
+    except TableError:  # damaged
+        before = {}
+    starts = {**before, folder.part: start}
+    write_json(folder.book, {VARIABLES: {part or USUAL: starts[part] for part in parts if part in starts}})
 
 
 class Origin(NamedTuple):
@@ -115,9 +201,7 @@ class Origin(NamedTuple):
 
 def read_origin(folder: RunFolder) -> Origin:
     """Return where the run in a folder comes from."""
-    if not folder.settings.exists():
-        return Origin(__version__, "")
-    start = read_json(folder.settings)
+    start = read_start(folder)
     return Origin(start.get("version", __version__), PurePath(start.get("data", "")).name)
 
 

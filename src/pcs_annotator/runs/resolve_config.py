@@ -32,7 +32,7 @@ from pcs_annotator.relations.prompted import PromptedRelation
 from pcs_annotator.runs.ask import ClusterSettings, CollectSettings
 from pcs_annotator.runs.gold_labels import labels_seen, refuse_other_gold
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, parts_in, read_start
 from pcs_annotator.runs.settings import (
     SPENDING,
     Config,
@@ -63,7 +63,7 @@ def read_settings(
     command is started; so are tables of examples.
     """
     if path is not None and path.is_dir():
-        return _overridden(_settings_of_run(RunFolder(path)), named)
+        return _overridden(_settings_of_run(path), named)
     config = read_config(path, folder, learn)
     start = folder if path is None else path.parent
     if config.ask.ledger and not on_server(config.ask.ledger):
@@ -73,13 +73,14 @@ def read_settings(
     return _overridden(replace(config, task=replace(config.task, **paths)), named)
 
 
-def _settings_of_run(folder: RunFolder) -> Config:
+def _settings_of_run(path: Path) -> Config:
     """Return the settings of an earlier run and of its last fit; which column has gold is about its own data."""
-    if not folder.settings.exists():
-        raise ConfigError(f"{folder.path} is neither a settings file nor a run folder (it has no run.json)")
+    if not parts_in(path) and not (path / "model.json").exists():
+        raise ConfigError(f"{path} is neither a settings file nor a run folder (it has no {RunFolder(path).book.name})")
+    folder = RunFolder.find(path)
     remedy = "name a settings file instead, such as pcs.toml"
-    with expecting(folder.settings, remedy):
-        config = config_from_dict(read_json(folder.settings, remedy)["config"])
+    with expecting(folder.book, remedy):
+        config = config_from_dict(read_start(folder, remedy)["config"])
     learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
     learn = replace(config.learn, **known_settings(LearnSettings, learned))
     task = replace(config.task, examples_from="")  # examples from its gold rows stay as they are

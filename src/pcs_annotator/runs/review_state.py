@@ -40,10 +40,10 @@ def now() -> str:
 
 
 class ReviewState:
-    """What has happened in a review, whose log is at `path`."""
+    """What has happened in a review of a part of a run, whose log is at `path`."""
 
-    def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = ()) -> None:
-        self.path, self.items, self._codes = path, items, label_lookup(labels)
+    def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = (), part: str = "") -> None:
+        self.path, self.part, self.items, self._codes = path, part, items, label_lookup(labels)
         self.last = 0  # number of the last event
         self.places = {item.id: row for row, item in enumerate(items)}
         self.draws: list[Draw] = []  # all draws of rows that the run has
@@ -63,17 +63,17 @@ class ReviewState:
 
     @classmethod
     def read(
-        cls, path: Path, items: Sequence[Item], labels: Sequence[str] = (), until: int | None = None
+        cls, path: Path, items: Sequence[Item], labels: Sequence[str] = (), until: int | None = None, part: str = ""
     ) -> "ReviewState":
         """Replay the log of a review, or its events until one of them.
 
         Verdicts on other texts and rows than these are left out, with a note; those with other labels, too, if `labels`
         are given.
         """
-        state = cls(path, items, labels)
+        state = cls(path, items, labels, part)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            events = review_events(path)
+            events = review_events(path, part)
         state.notes += [str(warning.message) for warning in caught]
         unused: dict[str, dict[str, None]] = {}
         for event in events:
@@ -105,7 +105,7 @@ class ReviewState:
         """
         self.last = events[-1].number
         try:
-            append_events(self.path, events)
+            append_events(self.path, events, self.part)
         except OSError as error:
             why = f"{self.path} cannot be written ({error.strerror or error}), so nothing was saved"
             raise TableError(f"{why}: make room, or check the permissions of the folder, then try again") from error
@@ -268,7 +268,7 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     """Return what people said about the texts of a run, or had said until an event; without a folder, nothing."""
     if folder is None or not folder.draws.exists():
         return ReviewVerdicts()
-    state = ReviewState.read(folder.draws, dataset.items, until=until)
+    state = ReviewState.read(folder.draws, dataset.items, until=until, part=folder.part)
     for note in state.notes:
         if OTHER_ROWS not in note:  # a run of fewer rows is nothing to worry about
             warn_user(note)

@@ -18,7 +18,7 @@ from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.ask import CollectSettings, Follow
 from pcs_annotator.runs.default_panel import DefaultPanel, Support
 from pcs_annotator.runs.own_objects import OwnObjects
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.settings import CommandSettings, Config, GoldSample
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.arrow import pa
@@ -48,14 +48,20 @@ class RunRequest(CommandSettings):
     announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
     ask_gold_sample: Callable[[int], GoldSample] | None = None  # asks a person how so many gold rows were chosen
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
+    whole_table: pa.Table | None = None  # the user's table, of which `data` has what is about one of several variables
     paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
+
+    @property
+    def run_folder(self) -> RunFolder:
+        """The files of the run."""
+        return RunFolder(self.folder, self.config.part)
 
     def batches(self, executor: str) -> BatchSettings | None:
         """Return how to ask in batches; None if another executor asks."""
         if executor != "batch":
             return None
-        records = RunFolder(self.folder).batches
+        records = self.run_folder.batches
         return BatchSettings(records=records, say=self.say, environment=self.environment)
 
     @property
@@ -73,7 +79,7 @@ class RunRequest(CommandSettings):
         reading = resolve_config.reading_of(self.config)
         if reading == AS_FOUND:
             with suppress(PcsError):  # it may be damaged
-                earlier = earlier_run(RunFolder(self.folder))
+                earlier = earlier_run(self.run_folder)
                 if earlier is not None and earlier.start.get("data") == str(self.data):
                     return resolve_config.reading_of(earlier.config)
         return reading
@@ -90,7 +96,7 @@ class RunRequest(CommandSettings):
         support = Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
-            ledger=ledgers.ledger_of(RunFolder(self.folder), config),
+            ledger=ledgers.ledger_of(self.run_folder, config),
             settings=self.how_to_ask(config),
             texts=[item.text for item in items],
         )
@@ -98,7 +104,7 @@ class RunRequest(CommandSettings):
 
     def _recorded_panel(self, config: Config) -> DefaultPanel | None:
         """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
-        before = None if self.fresh else earlier_run(RunFolder(self.folder))
+        before = None if self.fresh else earlier_run(self.run_folder)
         if before is None:
             return None
         earlier = before.config
@@ -111,11 +117,11 @@ class RunRequest(CommandSettings):
 
 def earlier_run(folder: RunFolder) -> Run | None:
     """Return the run of a folder; None if there is none yet."""
-    if not folder.settings.exists():
+    if not read_start(folder):
         return None
     from pcs_annotator.runs.opened import Run  # imports the code that learns, for which no new run should wait
 
-    return Run.open(folder.path)
+    return Run.of(folder)
 
 
 def default_folder(data: Path | str | pa.Table) -> Path:

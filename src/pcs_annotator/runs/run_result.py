@@ -192,7 +192,7 @@ class RunResult(Frame):
 
     def __repr__(self) -> str:
         counts = self.counts
-        return f"{type(self).__name__}({str(self.folder.path)!r}, {counts.rows:,} rows, {self._decided()})"
+        return f"{type(self).__name__}({str(self.folder.home)!r}, {counts.rows:,} rows, {self._decided()})"
 
     def _repr_html_(self) -> str:
         counts = self.counts

@@ -101,7 +101,9 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
     """Return the ids of rows that people labelled, reviewed, or got to label."""
-    return {event.id for event in read_events(folder.draws) if isinstance(event, Verdict | Picked | FiledLabel)}
+    return {
+        event.id for event in read_events(folder.draws, folder.part) if isinstance(event, Verdict | Picked | FiledLabel)
+    }
 
 
 def data_hash_of(stream: TableStream) -> str:
@@ -112,12 +114,12 @@ def data_hash_of(stream: TableStream) -> str:
 
 def refuse_other_work(request: RunRequest, config: Config, table: RunTable) -> bool:
     """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
-    other = _other_work(RunFolder(request.folder), config, table)
+    other = _other_work(request.run_folder, config, table)
     if other and not request.replace:
         limit = "" if request.limit is None else ", leave out --limit"
         raise ConfigError(
-            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
-            "the old results under a dated name"
+            f"{request.run_folder.home} has results {other}: name another folder with -o{limit}, or add --replace, "
+            "which keeps the old results under a dated name"
         )
     return bool(other)
 
@@ -131,8 +133,7 @@ def _other_work(folder: RunFolder, config: Config, table: RunTable) -> str:
     other = _other_task(earlier, config)
     if other or start.get("data_hash") == table.data or not folder.items.exists():
         return other
-    before = read_source(folder.items, resolve_config.columns_of(earlier)).items
-    return lost_rows(before, table.known, table.sample.name)
+    return lost_rows(before_now.dataset.items, table.known, table.sample.name)
 
 
 def _other_task(earlier: Config, config: Config) -> str:

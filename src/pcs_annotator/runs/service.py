@@ -92,7 +92,7 @@ class Service:
     """
 
     def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None, refit_every: int = 0) -> None:
-        self.folder, self.name = RunFolder(folder), folder.resolve().name
+        self.folder, self.name = RunFolder.find(folder), folder.resolve().name
         self.outdated = ""  # that a changed run could not be loaded, in plain words; empty if the current one is in use
         self._options, self._say = options, say
         self._moved_ledger = str(options.ledger or "")
@@ -111,12 +111,8 @@ class Service:
         self._stream: Stream
         self._ledger_file = 0
 
-    def check(self) -> None:
-        """Raise if the folder is not a run folder."""
-        Run.open(self.folder.path)
-
     async def __aenter__(self) -> "Service":
-        config = Run.open(self.folder.path, self._moved_ledger).config
+        config = Run.of(self.folder, self._moved_ledger).config
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
         self._seen = state_of(self.folder)
@@ -158,7 +154,7 @@ class Service:
         """Return the run, and the name of its version; a fit that ends meanwhile must not mix two versions."""
         before: object = None
         while before != (now := state_of(self.folder)[:2]):
-            before, fitted = now, open_fitted(Run.open(self.folder.path, self._moved_ledger), self._options)
+            before, fitted = now, open_fitted(Run.of(self.folder, self._moved_ledger), self._options)
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
         ask.warn_about_hard_models(fitted.job)
         return fitted, f"{self.name}@{fitted.version}"
@@ -318,7 +314,7 @@ class Service:
 
     def _read_verdicts(self) -> int:
         """Note what an audit of accepted texts found, and return how many verdicts no fit has learned from."""
-        recorded = Run.open(self.folder.path, self._moved_ledger)
+        recorded = Run.of(self.folder, self._moved_ledger)
         self.audits = recorded.stream_audit(self._opened.labeller.fitted.model)
         until = read_json(self.folder.model).get("verdicts_until", 0) if self.folder.model.exists() else 0
         return sum(event.number > until for event in events_of(self.folder, Verdict))

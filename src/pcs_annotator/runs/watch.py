@@ -17,7 +17,7 @@ from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.progress import Tally, TimeLeft, clock, describe, how_far
 from pcs_annotator.base.errors import Interrupted, PcsError, TableError
 from pcs_annotator.runs.ask import Follow
-from pcs_annotator.runs.paths import RunFolder, variables_in
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.tables.files import SCHEMA, expecting, is_running, read_json
 
 EVERY = 1.0  # seconds between two writes
@@ -138,8 +138,7 @@ def _replace(path: Path, text: str) -> None:
 def read_status(folder: RunFolder) -> list[dict[str, Any]]:
     """Return what the last commands in a run folder wrote; the state of one whose process is gone is `died`."""
     name = folder.status.name
-    folders = [*variables_in(folder).values()] or [folder.path]
-    paths = [path for run_path in folders for path in sorted(run_path.glob(name.replace(".", "*.")))]
+    paths = sorted(folder.path.glob(name.replace(".", "*.")))
     if not paths:
         raise TableError(f"{folder.path} has no {name}: name a folder in which pcs run, label or serve has worked")
     return [_with_state(path) for path in paths]

@@ -5,6 +5,7 @@ What happened, how good it is, what may be used, what to look at, what it cost, 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 
 from pcs_annotator.base.text import counted
@@ -12,6 +13,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import RunResult
@@ -27,6 +29,7 @@ TO_LABEL = {
 }
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
+LATER = ("pcs review", "pcs fit", "pcs evaluate", "pcs label", "pcs estimate")  # the first helps most
 LONGEST_FINDING = 190  # characters of a finding, about three lines; `--details` and the report have all of it
 Line = tuple[str, b.Words]
 
@@ -147,9 +150,15 @@ def cost(calls: int, reused_answers: int, bills: Sequence[Bill]) -> Line:
     return "cost", f"{counted(made, 'call')}{reused}{spent}"
 
 
-def next_step(result: RunResult) -> str:
+def next_of_all(result: BookResult) -> str:
+    """Return the command about all variables of a run that helps most now."""
+    steps = [next_step(each, result.folder) for each in result.results.values()]
+    return min(steps, key=lambda step: next((at for at, start in enumerate(LATER) if step.startswith(start)), -1))
+
+
+def next_step(result: RunResult, folder_shown: Path | None = None) -> str:
     """Return the command that helps most now."""
-    folder, model = quote(str(result.folder.path)), result.learned.model
+    folder, model = quote(str(folder_shown or result.folder.home)), result.learned.model
     if result.tally.failed:
         return again(result.tally.failed)
     unpromised = not result.learned.figures or (model.certificate is not None and not model.certificate.holds)

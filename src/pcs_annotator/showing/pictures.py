@@ -57,7 +57,7 @@ def picture(result: RunResult, kind: str) -> Picture:
     charts = {plot.name: plot for plot in plots(view_of(result))}
     if CHARTS.get(kind) not in charts:
         why = learned.no_figures.rstrip(".") or "there are too few gold rows"
-        raise GoldError(f"no chart of {kind}: {why}; label rows with pcs review {result.folder.path}, then fit again")
+        raise GoldError(f"no chart of {kind}: {why}; label rows with pcs review {result.folder.home}, then fit again")
     chart = charts[CHARTS[kind]]
     return Picture(chart.name, chart.description, chart.file())
 

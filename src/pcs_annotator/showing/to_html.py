@@ -218,7 +218,8 @@ def header(title: Words, *shown: Block, overline: Words = "") -> Markup:
 
 def document(name: str, header: Markup, sections: Sequence[blocks.Section], styles: Sequence[str] = STYLES) -> str:
     """Return a whole page."""
-    has_rows = any(block.name == "rows" for block in sections)
+    main = html_of(*sections)
+    has_rows = 'type="application/json"' in main
     style, script = joined(*map(_asset, styles)), _asset(SCRIPT) if has_rows else ""  # it finds and orders rows
     parts = {
         "style": style,
@@ -226,11 +227,11 @@ def document(name: str, header: Markup, sections: Sequence[blocks.Section], styl
         "script": tag("script", script) if has_rows else "",
         "script_hash": _hash(script) if has_rows else "'none'",
         "name": markup.escaped(name),
-        "first": "rows" if has_rows else sections[0].name,
-        "first_name": "rows" if has_rows else "contents",
+        "first": sections[0].name,
+        "first_name": "rows" if sections[0].name == "rows" else "contents",
         "links": joined(*(tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections)),
         "header": header,
-        "main": html_of(*sections),
+        "main": main,
     }
     return Template(_asset("page.html")).substitute(parts)
 

@@ -115,7 +115,7 @@ def finish(
         if plan is None or terms.again or plan != plan | wanted:
             plan = wanted | _shared(run, wanted)
             write_json(plan_file, plan)
-        finished = _progress(run, plan, terms.seconds_per_row, out or run.folder.path / "finished.csv")
+        finished = _progress(run, plan, terms.seconds_per_row, out or run.folder.home / "finished.csv")
         if finished.certificate:
             for file in () if out is None else (out, finished.certificate):
                 policy.make_way(file)
@@ -138,7 +138,7 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
     if expected is None or gold.sample.sum() < need:
         raise GoldError(
             f"{int(gold.sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
-            f"pcs review {run.folder.path}, queue Random"
+            f"pcs review {run.folder.home}, queue Random"
         )
     test = LevelTest("table", key, int(gold.sample.sum()), delta, True)
     write_levels(run.folder, levels.with_test(test, run.gold_ids))

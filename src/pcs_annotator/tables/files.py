@@ -78,9 +78,9 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def clear_leftovers(folder: Path) -> None:
-    """Delete the temporary files of processes that were killed while they wrote to a folder."""
-    for path in folder.glob(".*"):
+def clear_leftovers(*folders: Path) -> None:
+    """Delete the temporary files of processes that were killed while they wrote to folders."""
+    for path in (path for folder in folders for path in folder.glob(".*")):
         leftover = _TEMPORARY.fullmatch(path.name)
         if leftover and not is_running(leftover["process"]):
             with suppress(OSError):

@@ -25,10 +25,11 @@ from pcs_annotator.judging.metrics.coefficients import AlternativeAnnotator
 from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.solver import one_thread
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.learn import counted_once, learning_of
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import RunFolder, variables_in
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import expected_labels
@@ -107,17 +108,15 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     evaluated = evaluate_votes(recorded, methods, request.splitting, request.source.name)
     files = write_results(evaluated.tables, request.out, request.policy)
     if request.source.is_dir():
-        folder = RunFolder(request.source)
+        folder = RunFolder.find(request.source)
         write_json(folder.methods, {"version": __version__, **evaluated.evaluation.to_dict()})
         files.append(folder.methods)
     return replace(evaluated, files=files)
 
 
 def fitted_with(source: Path) -> LearnSettings | None:
-    """Return the settings of the last fit of a run, of a codebook those of its first variable; None for a table."""
-    if not source.is_dir():
-        return None
-    return Run.open(next(iter(variables_in(RunFolder(source)).values()), source)).settings
+    """Return the settings of the last fit of a run, of the first of its variables; None for a table."""
+    return Run.of(next(iter(Book.open(source).parts.values()))).settings if source.is_dir() else None
 
 
 def evaluate_votes(
@@ -202,7 +201,7 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
             votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )
     if trial is None:
-        raise GoldError(f"{recorded.folder.path} has too little gold for such figures: label more rows")
+        raise GoldError(f"{recorded.folder.home} has too little gold for such figures: label more rows")
     with_texts = replace(votes, text_log_probs=model.read(votes))
     return model, trial, fitting.labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 

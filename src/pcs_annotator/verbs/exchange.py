@@ -19,8 +19,9 @@ from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.review_queues import Queues, lock_review
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.codebook import YES, CodebookFolder
+from pcs_annotator.runs.book import YES, Book
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.tables import label_studio
@@ -78,13 +79,14 @@ def export_rows(
 
 
 def _controls(path: Path) -> tuple[list[Path], list[Control]]:
-    """Return the runs in a folder, and the question of each; a codebook has several."""
-    book = CodebookFolder.find(path)
-    if book is None:
+    """Return the folders of all variables of a run, and the question of each."""
+    book = Book.open(path)
+    places = [folder.home for folder in book.parts.values()]
+    if not book.named:
         task, kind = task_of(config := Run.open(path).config), config.task.kind
-        return [path], [Control(QUESTION, kind, task.labels, task.meanings, task.instruction)]
+        return places, [Control(QUESTION, kind, task.labels, task.meanings, task.instruction)]
     asked = {part: (name, book.variables[name]) for name in book.variables for part in book.parts_of(name)}
-    return list(book.parts.values()), [
+    return places, [
         Control(name, task.kind, task.labels, task.meanings, task.instruction or name, part)
         for part, (name, task) in asked.items()
     ]
@@ -114,8 +116,7 @@ def _drawn(
     names = [each.name for each in controls]
     groups = [[position for position, name in enumerate(names) if name == each] for each in dict.fromkeys(names)]
     with ExitStack() as locks:
-        for path in paths:
-            locks.enter_context(lock_review(path))
+        locks.enter_context(lock_review(RunFolder.find(paths[0]).path))
         every = [Rows.read(path) for path in paths]
         queues = [Queues(rows, rows.run.review(), ReviewOptions()) for rows in every]
         places = Draws(queues, groups).batch(queue, count or ROWS_DRAWN)
@@ -149,9 +150,10 @@ def import_answers(path: Path, file: Path) -> Imported:
     """
     verdicts, seen_before, changes = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
     with ExitStack() as locks:
-        for run_path, control in zip(*_controls(path), strict=True):
+        places, controls = _controls(path)
+        locks.enter_context(lock_review(RunFolder.find(places[0]).path))
+        for run_path, control in zip(places, controls, strict=True):
             run, answers = Run.open(run_path), label_studio.read_answers(file, control)
-            locks.enter_context(lock_review(run_path))
             state = run.review()
             new = list(_new_verdicts([_checked(each, run, state) for each in answers], state))
             changes.append((state, new))

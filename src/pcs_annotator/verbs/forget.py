@@ -20,6 +20,7 @@ from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.fits import numbers
 from pcs_annotator.runs.labeller import LoadOptions, job_of
 from pcs_annotator.runs.ledgers import ledger_of
+from pcs_annotator.runs.levels import forget_gold
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.stream import Stream
@@ -41,7 +42,7 @@ def forget(path: Path, id: str = "", text: str = "", options: LoadOptions | None
     """
     run, options = Run.open(path), options or LoadOptions()
     folder = run.folder
-    with lock_review(path):
+    with lock_review(folder.path):
         kept = _in_stream(folder, id, text)
         texts = list(dict.fromkeys(each for each in (text, *kept.values()) if each))
         answers = sum(run_sync(partial(_answers, run, each, options, delete=True)) for each in texts)
@@ -78,12 +79,11 @@ def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
 def _forget_id(folder: RunFolder, id: str) -> None:
     """Remove an ID from the log of the review, and from fits and tests, which note those of their gold rows."""
     _forget_verdicts(folder, id)
-    for file in (folder.levels, folder.model, *(folder.at(number).model for number in numbers(folder))):
+    forget_gold(folder, id)
+    for file in (folder.model, *(folder.at(number).model for number in numbers(folder))):
         values = read_json(file) if file.exists() else {}
-        noted = {name: ids for name in ("gold", "gold_ids") if id in (ids := values.get(name, ()))}
-        if noted:
-            others = {name: [each for each in ids if each != id] for name, ids in noted.items()}
-            write_json(file, {**values, **others})
+        if id in (ids := values.get("gold_ids", ())):
+            write_json(file, {**values, "gold_ids": [each for each in ids if each != id]})
 
 
 async def _answers(run: Run, text: str, options: LoadOptions, *, delete: bool) -> int:
@@ -115,7 +115,7 @@ def _watched(ledger: AnyLedger) -> set[bytes]:
 
 def _forget_verdicts(folder: RunFolder, id: str) -> None:
     """Remove draws of and verdicts on a text from the log."""
-    if all(getattr(event, "id", "") != id for event in read_events(folder.draws)):
+    if all(getattr(event, "id", "") != id for event in read_events(folder.draws, None)):
         return
     lines = folder.draws.read_bytes().splitlines(keepends=True)
     with atomic_path(folder.draws) as scratch:

@@ -12,7 +12,7 @@ from pcs_annotator.core.votes import Unknown
 from pcs_annotator.runs.gold_labels import FromPeople, check_gold, refuse_other_gold
 from pcs_annotator.runs.learn import learning_of
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import IMPORTED, RunFolder
+from pcs_annotator.runs.paths import IMPORTED, RunFolder, parts_in, write_start
 from pcs_annotator.runs.recorded_votes import texts_of
 from pcs_annotator.runs.resolve_config import columns_of, task_of
 from pcs_annotator.runs.run_table import lost_rows
@@ -20,7 +20,6 @@ from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, Learn
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import Dataset, TableStream
-from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.find import as_arrow, source_name
 from pcs_annotator.tables.source_files import AS_FOUND
 from pcs_annotator.tables.vote_files import write_votes
@@ -58,7 +57,7 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
     learning_of(learn)
     folder, name = RunFolder(source.folder), source_name(source.table)
     folder.refuse_file()
-    if folder.codebook.exists():
+    if parts_in(folder.path) not in ([], [""]):
         raise ConfigError(f"{folder.path} has several variables: name another folder with -o")
     arrow = as_arrow(source.table, source.people.reading if source.people.gold is None else AS_FOUND)
     table = read_vote_table(arrow, source.labels or None, unknown=source.unknown, name=name)
@@ -85,7 +84,8 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
             "relations": list(table.votes.relations),
             "config": config_to_dict(config),
         }
-        write_json(folder.settings, start)
+        write_start(folder, start)
+        folder.own_folder.mkdir(parents=True, exist_ok=True)
         write_table(folder.items, rows.table)
         write_votes(folder.votes, table.votes)
 
@@ -106,7 +106,7 @@ def _rows(arrow: pa.Table, table: VoteTable, name: str) -> Dataset:
 def _refuse_other_work(source: VoteSource, config: Config, rows: Dataset) -> bool:
     """Raise if the folder has results of other work; if they may be set aside, return whether it has."""
     folder = RunFolder(source.folder)
-    if not folder.settings.exists():
+    if not parts_in(folder.path):
         return False
     try:
         before = Run.open(source.folder)

@@ -1,7 +1,8 @@
 """`pcs label`: labels new texts with a fitted run, asking only the questions that the labels need."""
 
 import logging
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +17,15 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.frugal import Frugal, Spending
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.drift import Drift
+from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.book_result import book_columns
+from pcs_annotator.runs.columns import result_columns, with_columns
 from pcs_annotator.runs.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
-from pcs_annotator.runs.new_texts import NewTexts, without_gold
+from pcs_annotator.runs.new_texts import NewTexts, output_policy, without_gold
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
@@ -28,7 +33,9 @@ from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.run_table import survey
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
+from pcs_annotator.runs.whole_sets import sets_in_force, whole_sets
 from pcs_annotator.tables import chunks
+from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, has_wildcards
 from pcs_annotator.tables.find import table_stem
 from pcs_annotator.tables.source_files import STDIO
@@ -56,6 +63,10 @@ class Labelled(Frame):
         """Number of rows without a label."""
         return self.counts.unlabelled
 
+    def model_columns(self) -> dict[str, pa.Array]:
+        """Return the columns of results."""
+        return result_columns(self.model, self.votes, self.model.judged(self.votes))
+
     def _about(self) -> str:
         decided = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
         return " · ".join([counted(self.counts.rows, "row"), *decided, *([] if self.out is None else [str(self.out)])])
@@ -73,24 +84,61 @@ def default_out(data: Path | str) -> Path:
     return whole.with_name(name) if whole.name else whole / name
 
 
-def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -> Labelled:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledBook:
+    """New texts with labels of all variables of a run."""
+
+    book: Book
+    results: Mapping[str, Labelled]  # part → its labels
+    sets: Mapping[str, SetResult] = field(default_factory=dict)  # variable → all labels of a text together
+
+    @property
+    def only(self) -> Labelled:
+        """The labels of the only variable."""
+        (labelled,) = self.results.values()
+        return labelled
+
+
+def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -> LabelledBook:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
 
     A file that exists is an error; with `request.replace`, it is kept under a dated name. Without `out`, no file is
     written.
     """
-    folder, saving = RunFolder(request.folder), saving or Saving()
+    book, saving = Book.open(request.folder), saving or Saving()
     if out is not None and out != STDIO:
         check_ending(out, WRITTEN)
-    # an error if this is not a run folder, before a lock file is put there
-    config = Run.open(folder.path, request.config.ask.ledger).config
+    if not book.named:  # of a large table, labels are written while asking
+        return LabelledBook(book=book, results={"": _label(request, book.parts[""], out, saving)})
+    policy = output_policy(request, without_gold(request, ()).open_data(), out)
+    if out is not None:
+        policy.check(out)
+    results = {name: _label(request, folder, None, saving) for name, folder in book.parts.items()}
+
+    def learned(parts: Sequence[str]) -> WholeSets:
+        return sets_in_force([book.parts[part] for part in parts], [results[part].frugal for part in parts])
+
+    outcomes = {name: labelled.outcomes for name, labelled in results.items()}
+    sets = whole_sets(book.variables, outcomes, learned)
+    if out is not None:
+        columns = {part: each.model_columns() for part, each in results.items()}
+        added = book_columns(book.variables, columns, sets)
+        kept = policy.make_way(out)
+        policy.write_table(out, with_columns(next(iter(results.values())).dataset.table, added, added))
+        if kept:
+            request.say(f"{out} is kept as {kept}")
+    return LabelledBook(book=book, results={part: replace(each, out=out) for part, each in results.items()}, sets=sets)
+
+
+def _label(request: RunRequest, folder: RunFolder, out: Path | None, saving: Saving) -> Labelled:
+    config = Run.of(folder, request.config.ask.ledger).config
     texts = NewTexts(request, out, config.data.pair)
     ledgers.check_ledger(config)
     refuse_lost_ledger(folder, config)
     tally = Tally()
     watch = Watch(folder, f"label {request.data_name}", tally)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
-        recorded = Run.open(folder.path, request.config.ask.ledger)
+        recorded = Run.of(folder, request.config.ask.ledger)
         tally.rows_expected = texts.check()
         opened = _opened(replace(request, follow=watch.begin()), recorded, saving, tally)
         dataset, votes = texts.ask(opened)

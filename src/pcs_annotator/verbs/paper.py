@@ -43,7 +43,7 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
     agreement = learned.against_gold
     if agreement is None:
         why = learned.no_figures or "there are too few gold rows"
-        raise GoldError(f"{result.folder.path} has no figures of labels against gold: {why}")
+        raise GoldError(f"{result.folder.home} has no figures of labels against gold: {why}")
     if order:
         check_order(order, agreement.labels)
         agreement = agreement.in_order(order, Resampling(result.config.learn.resamples, result.config.learn.seed))

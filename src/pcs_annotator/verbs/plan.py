@@ -10,10 +10,9 @@ from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.relations.limits import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
-from pcs_annotator.runs.codebook import open_codebook
+from pcs_annotator.runs.book import open_parts
 from pcs_annotator.runs.default_panel import DefaultPanel, about_candidates
 from pcs_annotator.runs.gold_examples import about_examples, with_gold_examples, with_known_texts
-from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_table import open_table
 from pcs_annotator.runs.settings import Config
@@ -37,8 +36,8 @@ def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
     request = replace(request, environment=unasked(request.environment))
     optimisers.check(request.config.learn.optimiser)
     if request.config.variables and not request.config.part:
-        return _codebook_plan(request)
-    table = open_table(request.open_data(), RunFolder(request.folder), request.config)
+        return _plan_of_all(request)
+    table = open_table(request.open_data(), request.run_folder, request.config)
     dataset, rows = table.sample, table.rows
     config = with_gold_examples(request, resolve_config.resolve(request.config, dataset), dataset)
     config = with_known_texts(request, config, dataset)
@@ -48,10 +47,10 @@ def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
     return _planned(request, config, dataset.items, rows, seen)._replace(candidates=candidates, panel=panel)
 
 
-def _codebook_plan(request: RunRequest) -> RunPlan:
-    """Return the plan of a codebook: a call that is about several parts is counted with the first of them."""
+def _plan_of_all(request: RunRequest) -> RunPlan:
+    """Return the plan of all variables: a call that is about several parts is counted with the first of them."""
     seen = set[object]()
-    plans = [plan(part, seen) for part in open_codebook(request)[1].values()]
+    plans = [plan(part, seen) for part in open_parts(request).values()]
     paid = [part for part in plans if part.plan.calls] or plans[:1]
     if len(paid) == 1:
         return paid[0]
@@ -64,7 +63,7 @@ def _planned(
 ) -> RunPlan:
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    ledger = ledgers.ledger_of(RunFolder(request.folder), config)
+    ledger = ledgers.ledger_of(request.run_folder, config)
     existing = ledger if ledgers.ledger_exists(ledger) else None
     planned = ask.plan_job(job, items, settings, existing, seen).for_rows(rows)
     languages = languages_of([item.text for item in items], job.relations)

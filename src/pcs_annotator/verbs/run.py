@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.relations.limits import languages_of
 from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
+from pcs_annotator.runs.book import open_parts
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.fits import settings_of_fits
@@ -25,39 +27,84 @@ from pcs_annotator.runs.gold_labels import check_gold, gold_of, without_examples
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import SAMPLED, RunFolder
-from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, write_start
+from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.run_table import RunTable, open_table, refuse_other_work
 from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables import write
 from pcs_annotator.tables.chunks import Dataset
-from pcs_annotator.tables.files import clear_leftovers, write_json
+from pcs_annotator.tables.files import clear_leftovers
+from pcs_annotator.verbs.fit import written
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
 
 
-def run(request: RunRequest) -> RunResult:
-    """Rewrite, ask, learn, label and report; a second run asks only what is missing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One variable that is to be run; everything about it that can be checked before the first call was checked."""
 
-    Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
+    request: RunRequest
+    config: Config
+    table: RunTable
+    replacing: bool = False  # whether results of other work are to be set aside
+
+    @property
+    def folder(self) -> RunFolder:
+        """The files of the part."""
+        return self.request.run_folder
+
+
+def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None) -> BookResult:
+    """Rewrite, ask, learn, label and report, one variable after the other; a second run asks only what is missing.
+
+    Only one run at a time changes a folder: the lock of its ledger is held until all files are written. `announce` is
+    called with the name of each variable before it is asked about.
     """
-    if request.config.variables and not request.config.part:
-        raise ConfigError("these settings have several variables: use run_codebook instead of run")
-    started = time.perf_counter()
-    RunFolder(request.folder).refuse_file()
-    ledgers.check_ledger(request.config, fresh=request.fresh and not request.config.part)
-    folder = RunFolder(request.folder)
+    started, folder = time.perf_counter(), RunFolder(request.folder)
+    folder.refuse_file()
+    ledgers.check_ledger(request.config, fresh=request.fresh)
+    _refuse_other_variables(folder, request.config)
+    parts = {name: _prepared(part) for name, part in open_parts(request).items()}
+    first = next(iter(parts.values()))
+    tally = Tally(rows_expected=len(first.table.sample.items))
+    watch = Watch(folder, f"run {request.data_name}", tally)
+    address = ledgers.ledger_of(folder, first.config)
+    with ledgers.lock_run(folder, address, wait=request.wait, say=request.say), watch:
+        clear_leftovers(folder.path, *(part.folder.own_folder for part in parts.values()))
+        parts = {name: _begun(part) for name, part in parts.items()}
+        if any(part.replacing for part in parts.values()):
+            request.say(f"the old results are kept in {folder.set_results_aside()}")
+        if request.fresh and folder.ledger.exists():
+            request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
+        follow, results = watch.begin(), dict[str, RunResult]()
+        for name, part in parts.items():
+            announce(name)
+            asked = replace(part, request=replace(part.request, follow=follow))
+            counted = tally if not results else Tally(rows_expected=tally.rows_expected)
+            results[name] = _run(asked, [*parts], counted, started)
+        return written(folder, results, spreadsheet_safe=request.spreadsheet_safe)
+
+
+def _refuse_other_variables(folder: RunFolder, config: Config) -> None:
+    """Raise if the folder has a run with one variable and this one has several, or the other way round."""
+    before = parts_in(folder.path)
+    if before and (before == [""]) != (not config.variables):
+        what = "one variable" if before == [""] else "several variables"
+        raise ConfigError(f"{folder.path} has a run with {what}: name another folder with -o")
+
+
+def _prepared(request: RunRequest) -> _Part:
+    """Check settings and gold of a variable: before the first call, not after the last."""
+    folder = request.run_folder
     table = open_table(request.open_data(), folder, request.config)
     config = resolve_config.resolve(request.config, table.sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
     config = _with_gold_sample(request, with_known_texts(request, config, table.sample), table.sample)
-    # Settings and gold are checked before the first call, not after the last.
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
     texts = [item.text for item in table.sample.items]
     refuse_many(config.learn.by, groups_of(config.learn.by, table.sample.table, texts, table.stream.name) or ())
@@ -65,44 +112,46 @@ def run(request: RunRequest) -> RunResult:
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         check_gold(None, table.sample)
     refuse_lost_ledger(folder, config)
-    tally = Tally(rows_expected=len(table.sample.items))
-    watch = Watch(folder, f"run {request.data_name}", tally)
-    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say), watch:
-        return _run(request, config, table, tally, watch, started)
+    return _Part(request=request, config=config, table=table)
 
 
-def _run(request: RunRequest, config: Config, table: RunTable, tally: Tally, watch: Watch, started: float) -> RunResult:
-    folder, dataset = RunFolder(request.folder), table.sample
-    fits = _kept_from_fits(folder, config)
-    replacing = refuse_other_work(request, config, table)
-    people = None if replacing else folder  # whose labels count
+def _begun(part: _Part) -> _Part:
+    """Check the results that the folder has, which nobody else changes from now on, and choose the questions."""
+    request, sample = part.request, part.table.sample
+    replacing = refuse_other_work(request, part.config, part.table)
     if not request.gold_wins:
-        check_gold(people, dataset)
-    gold = gold_of(people, dataset).taken_as(config.learn.gold_sample)
-    gold = without_examples(gold, [item.text for item in dataset.items], config.task)
-    if request.fresh and folder.ledger.exists():
-        request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
-    request, asking = replace(request, follow=watch.begin()), time.perf_counter()
-    config = _with_panel(request, config, dataset.items)
-    votes = _asked(request, config, table, tally, replacing=replacing)
-    parts = {"dataset": dataset, "answers": votes, "gold": gold, "sampled": table.sampled, "by": config.learn.by}
-    recorded = Run(folder, config, **parts, gold_sample=config.learn.gold_sample)
+        check_gold(None if replacing else part.folder, sample)
+    return replace(part, replacing=replacing, config=_with_panel(request, part.config, sample.items))
+
+
+def _run(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> RunResult:
+    """Rewrite, ask and learn about one variable; `parts` are all of the run."""
+    request, folder, dataset = part.request, part.folder, part.table.sample
+    fits = {} if part.replacing else _kept_from_fits(folder, part.config)
+    gold = gold_of(None if part.replacing else folder, dataset).taken_as(part.config.learn.gold_sample)
+    gold = without_examples(gold, [item.text for item in dataset.items], part.config.task)
+    config, asking = part.config, time.perf_counter()
+    votes = _asked(part, parts, tally)
+    parts_known = {
+        "dataset": dataset,
+        "answers": votes,
+        "gold": gold,
+        "sampled": part.table.sampled,
+        "by": config.learn.by,
+    }
+    recorded = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn, say=request.say)
     writing = time.perf_counter()
-    if table.sampled:
-        recorded.write_learned(learned, config.learn, fits)
+    recorded.write_learned(learned, config.learn, fits)
+    if part.table.sampled:
         settings = _settings(request, config, tally)
-        learned = label_whole(recorded, learned, table, settings, spreadsheet_safe=request.spreadsheet_safe)
+        learned = label_whole(recorded, learned, part.table, settings, spreadsheet_safe=request.spreadsheet_safe)
         recorded.write_learned(learned, config.learn, fits)
-        outcomes = list(learned.model.judge(recorded.votes))
-    else:
-        outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
-    result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
-    report_or_warn(result)
+    result = recorded.result(learned, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
@@ -113,8 +162,8 @@ def _with_gold_sample(request: RunRequest, config: Config, sample: Dataset) -> C
     gold, learn = sum(label is not None for label in sample.gold), config.learn
     if learn.gold_sample != "unknown" or learn.max_error is None or not gold:
         return config
-    if RunFolder(request.folder).settings.exists():  # it was asked then
-        return replace(config, learn=replace(learn, gold_sample=Run.open(request.folder).gold_sample))
+    if (before := earlier_run(request.run_folder)) is not None:  # it was asked then
+        return replace(config, learn=replace(learn, gold_sample=before.gold_sample))
     sample_kind = request.ask_gold_sample(gold) if request.ask_gold_sample else "unknown"
     return replace(config, learn=replace(learn, gold_sample=sample_kind))
 
@@ -128,7 +177,7 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
     kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
     if kept:
         listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
-        warn_user(f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this")
+        warn_user(f"as in the last pcs fit of {folder.home}: {listed}; pcs.toml and options override this")
     return kept
 
 
@@ -160,21 +209,14 @@ def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectS
     return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
 
 
-def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *, replacing: bool) -> Votes:
-    """Ask all questions.
-
-    Settings and rows are written first, so that an interrupted run can be resumed. Results to be replaced are set aside
-    once the run can begin.
-    """
-    folder, dataset = RunFolder(request.folder), table.sample
-    ledger = ledgers.ledger_of(folder, config)
+def _asked(part: _Part, parts: Sequence[str], tally: Tally) -> Votes:
+    """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
+    request, config, folder, table = part.request, part.config, part.folder, part.table
+    dataset, ledger = table.sample, ledgers.ledger_of(folder, config)
     settings = _settings(request, config, tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     if limits := languages_of((item.text for item in dataset.items), job.relations).warning:
         request.say(limits)
-    clear_leftovers(folder.path)
-    if replacing:
-        request.say(f"the old results are kept in {folder.set_results_aside()}")
     digest = job_digest(job, dataset.items)
     votes = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
     start: dict[str, Any] = {
@@ -188,8 +230,9 @@ def _asked(request: RunRequest, config: Config, table: RunTable, tally: Tally, *
     }
     if table.sampled:
         start |= {SAMPLED: table.rows, "limit": request.limit}
-    write_json(folder.settings, start)
-    write.write_table(folder.items, dataset.table)
+    write_start(folder, start, parts)
+    write.write_table(folder.items, dataset.table if request.whole_table is None else request.whole_table)
+    folder.own_folder.mkdir(parents=True, exist_ok=True)
     if votes is None:
         votes = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
     return votes

@@ -253,7 +253,7 @@ def test_a_run_records_stated_probabilities_and_the_baselines_score_them(
 
     names = asyncio.run(run())
     axes = VoteAxes([str(row) for row in range(6)], names, ["original"], TASK.labels, 1)
-    votes = read_votes(Path("runs/data/votes.parquet"), axes)
+    votes = read_votes(Path("runs/data/variables/label/votes.parquet"), axes)
     assert votes.stated is not None
     assert np.isnan(votes.stated[:, 0]).all()
     scores = baselines.create("1s-top-k").scores(votes)

@@ -10,10 +10,9 @@ from pcs_annotator.reviewing.values import ReviewOptions, Shown
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.verbs.run import run
 from tests.command_line import Pcs
 from tests.reviewing.reviewing import judge
-from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
+from tests.simulated import MODELS, QUICK, RELATIONS, run, simulated_models, simulated_run, truth_of, write_csv
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -54,7 +53,9 @@ def test_a_model_is_tested_against_each_coder(made: Path, pcs: Pcs) -> None:
     assert found["epsilon"] == 0.2
     printed = pcs("evaluate", made, "--alt-test", "--epsilon", ".1")
     assert "Alternative annotator test (ε = 0.1): the model may" in printed
-    stored = json.loads((made / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["replacing"]
+    stored = json.loads((made / "variables/label/evaluation.json").read_text(encoding="utf-8"))["among_coders"][
+        "replacing"
+    ]
     parts, rows_for, to_pass = (found.pop(name) for name in ("parts", "rows_for", "rows_to_pass"))
     assert 30 <= to_pass <= 120
     assert "Such rows to pass the test in four of five cases, if the model is as good as it seems:" in printed
@@ -97,10 +98,9 @@ def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, pcs: Pcs) -> None
     assert ((coders.codes >= 0).all(axis=0)).sum() >= 30
     assert [one["name"] for one in pcs.json("evaluate", folder, "--alt-test")["coders"]] == ["Ann", "Bob"]
     assert main(["fit", str(folder)]) == 0
-    assert json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["names"] == [
-        "Ann",
-        "Bob",
-    ]
+    assert json.loads((folder / "variables/label/evaluation.json").read_text(encoding="utf-8"))["among_coders"][
+        "names"
+    ] == ["Ann", "Bob"]
 
 
 def test_a_run_without_coders_is_refused(tmp_path: Path, pcs: Pcs) -> None:

@@ -141,12 +141,12 @@ COMMANDS = (
     ["run", "data.csv", "-o", "run", "--labels", "good,bad", "--model", "simulated:large@85", "-q"],
 )
 FILES = (
-    "run.json",
-    "model.json",
-    "evaluation.json",
-    "votes.parquet",
+    "book.json",
+    "variables/label/model.json",
+    "variables/label/evaluation.json",
+    "variables/label/votes.parquet",
     "items.parquet",
-    "variants.parquet",
+    "variables/label/variants.parquet",
     "draws.jsonl",
     "ledger.db",
 )
@@ -189,7 +189,7 @@ def test_a_damaged_run_folder_is_made_good_or_explained(
 
 def test_a_file_of_another_kind_in_a_run_folder(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with simulated_models():
-        for name in ("votes.parquet", "items.parquet", "variants.parquet"):
+        for name in ("variables/label/votes.parquet", "items.parquet", "variables/label/variants.parquet"):
             shutil.copytree(made, tmp_path, dirs_exist_ok=True)
             for command in COMMANDS[:3]:
                 nested(Path("run", name))
@@ -246,7 +246,7 @@ def test_places_that_cannot_be_written(made: Path, capsys: pytest.CaptureFixture
         ["report", run, "-o", "a-file/report.html"],
         ["report", run, "-o", "/proc/report.html"],
         ["evaluate", run, "--methods", "uniform", "--resamples", "20", "-o", "a-file"],
-        ["fit", str(made / "run" / "votes.parquet"), "-o", "a-file", "-q"],
+        ["fit", str(made / "run" / "variables/label/votes.parquet"), "-o", "a-file", "-q"],
         ["run", str(made / "data.csv"), *SCRIPTED, "-o", "a-file"],
         ["ledger", "size", "a-folder"],
         ["report", "caf\udce9"],

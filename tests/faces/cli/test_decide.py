@@ -228,9 +228,9 @@ def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, pcs: Pcs) -> N
 
 def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warning(run: str, pcs: Pcs) -> None:
     write_texts(Path("other.csv"), range(2000, 2150), truths=["good"] * 150)
-    model = json.loads(Path(run, "model.json").read_text())
+    model = json.loads(Path(run, "variables/label/model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
-    Path(run, "model.json").write_text(json.dumps(model))
+    Path(run, "variables/label/model.json").write_text(json.dumps(model))
     found = pcs.json("label", "other.csv", "--run", run, "--ask", "all", code=4)
     assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}

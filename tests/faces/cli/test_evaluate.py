@@ -192,14 +192,14 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
     models = ["--labels", "good,bad", "--model", "scripted:hash", "--optimiser", "lr"]
     assert main(["run", "data.csv", *models, "--relations", "original,rule:frame", "-q"]) == 0
     assert main(["evaluate", "runs/data", *QUICK, "--methods", "lr,zero-shot"]) == 0
-    kept = json.loads(Path("runs/data/evaluation-methods.json").read_text(encoding="utf-8"))
+    kept = json.loads(Path("runs/data/variables/label/evaluation-methods.json").read_text(encoding="utf-8"))
     assert [one["method"] for one in kept["methods"]] == ["lr", "zero-shot"]
     assert kept["rewritten"] == []
     rewriting = ["--relations", "original,llm:voice", "--rewriter", "scripted:hash", "-o", "runs/rewritten"]
     assert main(["run", "data.csv", *models, *rewriting, "-q"]) in (0, 1)
     found = pcs.json("evaluate", "runs/rewritten", *QUICK, "--methods", "lr")
     assert found["rewritten"] == ["llm:voice"]
-    assert found["files"] == ["runs/rewritten/evaluation-methods.json"]
+    assert found["files"] == ["runs/rewritten/variables/label/evaluation-methods.json"]
 
 
 BAD = {

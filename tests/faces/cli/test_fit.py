@@ -47,7 +47,7 @@ def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
     assert [row["id"] for row in written] == [row["id"] for row in given]
     assert list(written[0])[: len(given[0])] == list(given[0])
     assert all(0 < float(row["pcs_confidence"]) < 1 for row in written)
-    model = json.loads((tmp_path / "runs/votes/model.json").read_text())
+    model = json.loads((tmp_path / "runs/votes/variables/label/model.json").read_text())
     assert model["schema"] == 1
     assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
 
@@ -74,7 +74,7 @@ def test_json_is_one_object_with_everything_the_screen_shows(pcs: Pcs) -> None:
 def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("1", "2"):
         assert main(["fit", str(EXAMPLE), "-q", "-o", folder, *AUTO]) == 0
-    for name in ("labels.csv", "evaluation.json"):
+    for name in ("labels.csv", "variables/label/evaluation.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
@@ -197,7 +197,7 @@ def test_a_folder_of_a_run_that_asked_models_is_not_filled_with_a_table(pcs: Pcs
     Path("votes.csv").write_text(VOTES)
     assert "run has results of a run that asked models" in pcs.refused("fit", "votes.csv", "-o", "run")
     Path("book").mkdir()
-    Path("book/codebook.json").write_text("{}")
+    Path("book/book.json").write_text('{"variables": {"topic": {}}}')
     assert "book has several variables: name another folder" in pcs.refused("fit", "votes.csv", "-o", "book")
 
 
@@ -258,6 +258,6 @@ def test_texts_of_a_table_are_not_learned_from_if_that_is_not_wanted(capsys: pyt
     for more in ([], ["--no-text"]):
         assert main(["fit", "votes.csv", *more, *QUICK, "--json"]) == 0
         capsys.readouterr()
-        found.append(json.loads(Path("runs/votes/model.json").read_text()))
+        found.append(json.loads(Path("runs/votes/variables/label/model.json").read_text()))
     assert [model["learn"]["text"] for model in found] == [True, False]
     assert found[0] != {**found[1], "learn": found[0]["learn"]}

@@ -12,6 +12,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.runs import run_table
+from pcs_annotator.runs.paths import RunFolder, read_start
 from tests.command_line import Pcs
 from tests.simulated import read_csv
 
@@ -71,7 +72,7 @@ def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
     rows = read_csv(Path("runs/data/labels.csv"))
     assert {row["pcs_label"] for row in rows} <= set(LABELS)
     assert sum(float(rows[0][f"score_{label}"]) for label in LABELS) == pytest.approx(1)
-    assert json.loads(Path("runs/data/run.json").read_text(encoding="utf-8"))["config"]["task"]["labels"] == LABELS
+    assert read_start(RunFolder(Path("runs/data")))["config"]["task"]["labels"] == LABELS
     assert main(["fit", "runs/data", "-q"]) == 0
     Path("pcs.toml").write_text(f"[task]\nlabels = {json.dumps(LABELS, ensure_ascii=False)}\n", encoding="utf-8")
     capsys.readouterr()

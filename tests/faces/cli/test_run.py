@@ -52,7 +52,14 @@ def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     assert all(float(row["score_good"]) + float(row["score_bad"]) == pytest.approx(1.0) for row in rows)
     text = capsys.readouterr().out
     assert "runs/data/report.html" in text
-    for name in ("run.json", "items.parquet", "variants.parquet", "votes.parquet", "model.json", "evaluation.json"):
+    for name in (
+        "book.json",
+        "items.parquet",
+        "variables/label/variants.parquet",
+        "variables/label/votes.parquet",
+        "variables/label/model.json",
+        "variables/label/evaluation.json",
+    ):
         assert Path("runs/data", name).exists()
     assert "<html" in Path("runs/data/report.html").read_text(encoding="utf-8")
 

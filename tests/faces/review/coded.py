@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
 
-from pcs_annotator import run_codebook
+from pcs_annotator import run
 from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.review.review_app import Pages
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.reviewing.jointly import CodebookReview
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from tests.faces.review.made import OPTIONS, served
 from tests.stub.behaviour import pick
 
@@ -98,15 +98,14 @@ def make_codebook(folder: Path, rows: int = 90, gold: int = 40, framed: int = 30
     data.write_text("\n".join(lines) + "\n")
     config.write_text(CONFIG % ", ".join(f'"{label}"' for label in ONE["event"]))
     with mock.patch.dict(providers._factories, {"coder": Coder}):
-        run_codebook(data, config, folder / "run")
+        run(data, folder / "run", config=config)
     return folder / "run"
 
 
-def open_review(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractContextManager[CodebookReview]:
+def open_review(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractContextManager[BookReview]:
     """Open the review of a codebook."""
-    book = CodebookFolder.find(folder)
-    assert book is not None
-    return CodebookReview.open(book, options)
+    book = Book.open(folder)
+    return BookReview.open(book, options)
 
 
 def page_of_codebook(folder: Path, options: ReviewOptions = OPTIONS) -> AbstractContextManager[str]:

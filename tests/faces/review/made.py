@@ -13,14 +13,14 @@ from typing import TypeVar
 from pcs_annotator.core.events import Undo, Verdict
 from pcs_annotator.faces.review.layout import keys_of
 from pcs_annotator.faces.review.review_app import Pages
-from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import ReviewOptions
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.verbs.run import run
 from tests.faces.web.serving import serving
-from tests.simulated import MODELS, simulated_models, truth_of
+from tests.simulated import MODELS, run, simulated_models, truth_of
 
 R = TypeVar("R")
 GOLD_ROWS = 40
@@ -73,7 +73,8 @@ def make_run(folder: Path, rows: int, labels: tuple[str, ...] = LABELS) -> Path:
 def page_of(folder: Path, options: ReviewOptions = OPTIONS, reviewer: str = "") -> AbstractContextManager[str]:
     """Serve the page of a run from another thread of this process; yields its address."""
     return served(
-        lambda: Review.open(folder, options), lambda review: Pages(review, "run", keys_of(review.labels), reviewer)
+        lambda: BookReview.open(Book.open(folder), options),
+        lambda review: Pages(review, "run", keys_of(review.labels), reviewer),
     )
 
 
@@ -106,12 +107,12 @@ def served(opened: Callable[[], AbstractContextManager[R]], pages_of: Callable[[
         thread.join(30)
 
 
-def verdicts(folder: Path) -> list[Verdict]:
+def verdicts(folder: Path, part: str = "") -> list[Verdict]:
     """Return all verdicts in the folder, undone ones included."""
-    return [event for event in read_events(folder / "draws.jsonl") if isinstance(event, Verdict)]
+    return [event for event in read_events(folder / "draws.jsonl", part) if isinstance(event, Verdict)]
 
 
-def undone(folder: Path) -> list[int]:
+def undone(folder: Path, part: str = "") -> list[int]:
     """Return the numbers of verdicts that were taken back."""
-    events = read_events(folder / "draws.jsonl")
+    events = read_events(folder / "draws.jsonl", part)
     return [number for event in events if isinstance(event, Undo) for number in event.verdicts]

@@ -230,7 +230,7 @@ def test_no_row_shows_what_coders_said_and_every_row_its_variants(tmp_path: Path
 
 def test_variants_that_cannot_be_read_are_not_called_missing(run: Path) -> None:
     with page_of(run) as url:
-        (run / "variants.parquet").write_bytes(b"nothing")
+        (run / "variables/label/variants.parquet").write_bytes(b"nothing")
         page = Client(url).ask("/row?id=t90").text
     assert "variants.parquet is damaged or not a file of variants" in page
     assert "no variant recorded" not in page

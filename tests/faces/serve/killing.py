@@ -28,8 +28,8 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
-from pcs_annotator.verbs.run import run
 from tests.faces.serve.processes import LABELS, ServiceProcess, service_process
+from tests.simulated import run
 
 AUDIT = 0.2
 MAX_ERRORS = (0.05, 0.2)

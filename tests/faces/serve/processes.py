@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.verbs.run import run
+from tests.simulated import run
 
 LABELS = ("positive", "negative")
 _ROOT = Path(__file__).resolve().parents[3]

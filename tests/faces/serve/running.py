@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import aiohttp
 
 from pcs_annotator.faces.serve import Limits
 from pcs_annotator.faces.serve.service_app import OPEN_PATHS, App
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Saving
@@ -51,15 +52,19 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Serve a run until the block ends."""
     lines: list[str] = []
-    service = Service(folder, LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
-    async with service:
-        app = App({"": service}, Limits(max_queue=max_queue, seconds=seconds))
+    options, book = LoadOptions(saving=saving or Saving(), ledger=ledger, environment={}), Book.open(folder)
+    services = book.each(lambda path: Service(path, options, lines.append))
+    async with AsyncExitStack() as stack:
+        for service in services.values():
+            await stack.enter_async_context(service)
+        limits, variables = Limits(max_queue=max_queue, seconds=seconds), book.variables if book.named else {}
+        app = App(services, limits, variables=variables)
         try:
             async with (
                 serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,
                 aiohttp.ClientSession(door.url) as client,
             ):
-                yield Running(service, app, client, lines)
+                yield Running(app.service, app, client, lines)
         finally:
             await app.stop()
 

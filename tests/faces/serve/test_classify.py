@@ -18,10 +18,9 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import label
 from tests.faces.serve.running import Running, running
 from tests.postgres import PostgresServer
-from tests.simulated import truth_of, write_texts
+from tests.simulated import label, truth_of, write_texts
 from tests.stub import StubProcess
 
 TEXTS = [f"Case {row} looks {truth_of(row)}." for row in range(1000, 1020)]
@@ -349,11 +348,11 @@ async def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch:
             assert (await one.classify(TEXTS[1]))[0] == 200
             await asyncio.sleep(0.02)
         assert (await one.classify(TEXTS[0]))[1]["model"] == one.service.version
-        (run / "model.json").write_text("{")
+        (run / "variables/label/model.json").write_text("{")
         while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
             await asyncio.sleep(0.02)
         assert ready["outdated"] == "the run has changed and cannot be loaded: the log of the service says why"
-        assert any("model.json" in line for line in one.lines)
+        assert any("variables/label/model.json" in line for line in one.lines)
         assert (await one.classify(TEXTS[2]))[0] == 200
         assert any("the run has changed" in line for line in one.lines)
 

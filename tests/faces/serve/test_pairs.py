@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> None:
     options = LoadOptions(environment={}, own=OwnObjects.of([judge(0), judge(1)], ()))
     async with Service(folder, options) as service:
-        app = App({"": service}, Limits())
+        app = App({"": service}, Limits(), variables={})
         several, one = await app.labelled({"input": GIVEN}), await app.labelled({"input": GIVEN[0]})
         async with create_connected_server_and_client_session(tools_of(app)) as client:
             by_tool = (await client.call_tool("classify", {"input": GIVEN[:2]})).structuredContent

@@ -76,9 +76,9 @@ async def test_the_log_says_why_a_fit_that_promises_less_is_not_in_use(run: Path
     lines: list[str] = []
 
     def fit() -> str:
-        values = json.loads((run / "model.json").read_text())
+        values = json.loads((run / "variables/label/model.json").read_text())
         less = {**values["certificate"], "threshold": None, "accepted_share": 0.0, "why_not": "too few"}
-        (run / "models" / "2.json").write_text(json.dumps({**values, "certificate": less, "number": 2}))
+        (run / "variables/label/models" / "2.json").write_text(json.dumps({**values, "certificate": less, "number": 2}))
         return ""
 
     judge_rows(run, EVERY)

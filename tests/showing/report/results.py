@@ -15,11 +15,12 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Item, PcsWarning, RunResult, Var
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.learn import Learned, learn_if_possible
-from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.paths import RunFolder, write_start
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.chunks import Columns, Dataset
-from pcs_annotator.tables.files import write_json
 from pcs_annotator.tables.vote_files import count_variants, writing_variants
 
 QUICK = LearnSettings(optimiser="lr", resamples=10, folds=3)
@@ -54,7 +55,8 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
     items = tuple(Item(id=f"r{row}", text=f"{made.text} {row}") for row in range(made.rows))
     votes, gold, learned = made_learned(replace(made, text="", instruction="", prices=(), tally=Tally()))
     run = RunFolder(folder)
-    write_json(run.settings, {"version": "1.2.3", "data": "/home/user/tweets.csv"})
+    write_start(run, {"version": "1.2.3", "data": "/home/user/tweets.csv"})
+    run.own_folder.mkdir(parents=True, exist_ok=True)
     _write_variants(run, items, made.relations)
     return RunResult(
         folder=run,
@@ -74,6 +76,12 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
         bills=_bills(names, made.prices),
         rewrites=tuple(count_variants(run.variants)),
     )
+
+
+def book_of(result: RunResult) -> BookResult:
+    """Return the result of a run whose only variable has this one."""
+    book = Book(result.folder.path, {"": result.folder}, {"": result.config.task})
+    return BookResult(book=book, results={"": result})
 
 
 @cache

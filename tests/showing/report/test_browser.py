@@ -16,7 +16,7 @@ from pcs_annotator import RunResult
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
 from tests.chromium import CHROMIUM, MISSING, QUIET
-from tests.showing.report.results import QUICKER, Made, made_run
+from tests.showing.report.results import QUICKER, Made, book_of, made_run
 from tests.simulated import simulated_run
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
@@ -62,7 +62,7 @@ def opened(browser: Browser, html: str, folder: Path, **how: Any) -> Iterator[Pa
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of 300 rows and two models."""
     result = simulated_run(tmp_path_factory.mktemp("large"), rows=300, gold_rows=150, models=TWO)
-    return write_report(result)
+    return write_report(book_of(result))
 
 
 def test_a_report_of_300_rows_is_short_and_small(browser: Browser, large: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pcs_annotator.showing.report.sections.curves import MOST_HOVERED, WIDE, plo
 from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, Axes, Axis, Plot, nice_ticks, short
 from tests.showing.report.reading import Page, section
-from tests.showing.report.results import QUICK, QUICKER, Made, made_run
+from tests.showing.report.results import QUICK, QUICKER, Made, book_of, made_run
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -169,10 +169,10 @@ def test_the_page_has_three_charts_or_says_what_they_need(tmp_path: Path) -> Non
 
 
 def test_figures_are_separate_files(tmp_path: Path) -> None:
-    paths = write_figures(made_run(tmp_path), tmp_path / "figures")
+    paths = write_figures(book_of(made_run(tmp_path)), tmp_path / "figures")
     assert [path.name for path in paths] == ["reliability.svg", "risk-coverage.svg", "roc.svg"]
     assert all(ET.parse(path).getroot().tag == f"{SVG}svg" for path in paths)
-    assert write_figures(made_run(tmp_path, Made(gold=False)), tmp_path / "none") == []
+    assert write_figures(book_of(made_run(tmp_path, Made(gold=False))), tmp_path / "none") == []
 
 
 def test_gold_of_one_class_gives_no_charts_and_the_page_shows_why(tmp_path: Path) -> None:

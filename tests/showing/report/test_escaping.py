@@ -57,7 +57,7 @@ def test_reasons_and_refused_rewrites_are_escaped_too(tmp_path: Path) -> None:
 
 def test_a_title_with_markup_stays_text(tmp_path: Path) -> None:
     result = made_run(tmp_path)
-    result.folder.settings.unlink()
+    result.folder.book.unlink()
     named = replace(result.dataset, name="</title><script>x</script>.csv")
     page = Page(render(replace(result, dataset=named)))
     assert len(page.of("script")) == 2  # the rows as data, and what lists them

@@ -16,7 +16,7 @@ from pcs_annotator.judging.metrics.figures import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.showing.report.page import render, write_report
 from tests.showing.report.reading import Page, listed, section
-from tests.showing.report.results import QUICK, QUICKER, Made, made_learned, made_run
+from tests.showing.report.results import QUICK, QUICKER, Made, book_of, made_learned, made_run
 
 CASES = {
     "usual": Made(),
@@ -238,6 +238,6 @@ def test_a_lone_surrogate_does_not_stop_the_page(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     item = replace(result.dataset.items[0], text="half \ud83d of a smile \x00\x1b[31m")
     dataset = replace(result.dataset, items=(item, *result.dataset.items[1:]))
-    write_report(replace(result, dataset=dataset), tmp_path / "report.html")
+    write_report(book_of(replace(result, dataset=dataset)), tmp_path / "report.html")
     shown = listed((tmp_path / "report.html").read_text(encoding="utf-8"))[0]["text"]
     assert shown == "half � of a smile \x00\x1b[31m"

@@ -11,9 +11,8 @@ import pytest
 from pcs_annotator.runs import run_table
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
-from pcs_annotator.verbs.run import run
 from tests.made_once import made_once
-from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
+from tests.simulated import MODELS, QUICK, RELATIONS, run, simulated_models, write_csv
 
 ROWS = 600
 SHARES = {"a": 0.3, "b": 0.5, "c": 0.7}

@@ -38,9 +38,8 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunRe
     }
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         config = resolve_config.settings_of(settings)
-        return run.run(
-            RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
-        )
+        request = RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
+        return run.run(request).only
 
 
 @click.command("demo")

@@ -1,6 +1,6 @@
 """`pcs estimate`: shares, differences and regressions from labels, corrected by gold rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -9,16 +9,15 @@ import click
 
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
-from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.studies.estimating import estimates_page as page
 from pcs_annotator.studies.estimating import robust
-from pcs_annotator.studies.estimating.answering import data_name, estimate_any
+from pcs_annotator.studies.estimating.answering import data_name
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
-from pcs_annotator.studies.estimating.codebook import estimate_codebook, files_for
 from pcs_annotator.studies.estimating.estimates_page import write_estimates
+from pcs_annotator.studies.estimating.variables import estimate_all, files_for
 from pcs_annotator.tables.write import PAGES, OutputPolicy
 
 
@@ -48,7 +47,7 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
     question, policy = options.take(EstimateQuestion, dict(asked_for)), OutputPolicy(replace=replace)
-    table = bool(question.label or question.gold or question.confidence)
+    table = question.is_about_table
     if vary and table:
         raise ConfigError("--robust varies the choices of a run, and a table has none: name a run folder")
     if out is not None:
@@ -56,42 +55,31 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     if vary:
         _estimate_under_all_choices(Path(source), out, policy, question, _asked(asked_for))
         return
-    if not table and (book := CodebookFolder.find(Path(source))):
-        _estimate_variables(book, out, policy, question)
-        return
     with options.gathered_warnings() as notes:
-        estimated = estimate_any(source, question)
-    if out is not None:
-        write_estimates(estimated, out, policy)
-    # a table has no choices to vary
-    asked = ["pcs", "estimate", source, *_asked(asked_for), *(["--robust"] if out else ["-o", "estimates.html"])]
-    options.show(
-        lambda: {**estimated.to_dict(), "sentences": page.sentences(estimated), "warnings": notes},
-        lambda: [*page.answer_shown(estimated), _answer([estimated], notes, _end(out, [] if table and out else asked))],
-        details=lambda: page.tables(estimated),
-    )
-
-
-def _answer(estimates: Sequence[Estimated], notes: Sequence[str], end: Iterable[tuple[str, b.Words]]) -> b.Answer:
-    return b.Answer([*page.answer_lines(estimates[0], everything=options.wanted("details")), *look_at(notes), *end])
-
-
-def _estimate_variables(
-    book: CodebookFolder, out: Path | None, policy: OutputPolicy, question: EstimateQuestion
-) -> None:
-    with options.gathered_warnings() as notes:
-        estimates = estimate_codebook(book, question)
-    files = files_for(estimates, out) if out is not None else []
+        estimates = estimate_all(source, question)
+    files = files_for(estimates, out)
     for file in files:
         policy.check(file, page.FORMATS)
-    for each, file in zip(estimates, files, strict=False):
+    for each, file in zip(estimates.values(), files, strict=False):
         write_estimates(each, file, policy)
-    end = [("files", str(file)) for file in files]
+    asked = ["pcs", "estimate", source, *_asked(asked_for), *(["--robust"] if out else ["-o", "estimates.html"])]
+    may_vary = not table and "" in estimates  # a table has no choices to vary, and several variables have too many
+    end = _end(files, asked if may_vary or not out else [])
+    lines = page.answer_lines(next(iter(estimates.values())), everything=options.wanted("details"))
     options.show(
-        lambda: {**{f"{each.kind}s": each.to_dict() for each in estimates}, "warnings": notes},
-        lambda: [*(block for each in estimates for block in page.answer_shown(each)), _answer(estimates, notes, end)],
-        details=lambda: [table for each in estimates for table in page.tables(each)],
+        lambda: {**_as_json(estimates), "warnings": notes},
+        lambda: [
+            *(block for each in estimates.values() for block in page.answer_shown(each)),
+            b.Answer([*lines, *look_at(notes), *end]),
+        ],
+        details=lambda: [table for each in estimates.values() for table in page.tables(each)],
     )
+
+
+def _as_json(estimates: Mapping[str, Estimated]) -> dict[str, Any]:
+    """Return an estimate as plain values; those of several variables, each under its name."""
+    values = {name: {**each.to_dict(), "sentences": page.sentences(each)} for name, each in estimates.items()}
+    return values.get("", values)
 
 
 def _estimate_under_all_choices(
@@ -104,7 +92,7 @@ def _estimate_under_all_choices(
         title = question.in_words(recorded.votes.labels)
         policy.write_page(out, robust.robust_page(quantities, title, data_name(recorded)))
     again = ["estimate", str(folder), *asked, "--robust", "-o", "robust.html"]
-    end = _end(out, ["pcs", *(["paper", str(folder)] if out else again)])
+    end = _end([out] if out else [], ["pcs", *(["paper", str(folder)] if out else again)])
     lines = [*robust.robust_lines(quantities), *look_at(notes), *end]
     options.show(
         lambda: {"quantities": [quantity.to_dict() for quantity in quantities], "warnings": notes},
@@ -122,8 +110,8 @@ def _asked(asked_for: dict[str, Any]) -> Iterator[str]:
             yield from [option] if each is True else [option, str(each)]
 
 
-def _end(out: Path | None, following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
-    if out is not None:
-        yield "files", str(out)
+def _end(files: Sequence[Path], following: Sequence[str]) -> Iterator[tuple[str, b.Words]]:
+    if files:
+        yield "files", ", ".join(map(str, files))
     if following:
         yield "next", b.strong(join(following))

@@ -11,7 +11,8 @@ from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.paths import VARIABLES
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import SHOWN, number, percent, signed
@@ -64,7 +65,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
     choices |= {"splitting": options.take(evaluate.Splitting, choices), "reading": options.take(Reading, choices)}
     choices |= {"policy": options.take(OutputPolicy, choices), "source": source}
     request = options.take(evaluate.EvaluateRequest, choices)
-    if book := CodebookFolder.find(source):
+    if source.is_dir() and (book := Book.open(source)).named:
         _show_variables(book, request)
         return
     with options.gathered_warnings() as notes:
@@ -91,12 +92,12 @@ def numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b
     yield b.Answer([("verdict", verdict), *answer.look_at(notes)])
 
 
-def _show_variables(book: CodebookFolder, request: evaluate.EvaluateRequest) -> None:
+def _show_variables(book: Book, request: evaluate.EvaluateRequest) -> None:
     if request.out is not None:
         evaluate.check_folder(request.out)
 
     def compared(folder: Path) -> evaluate.Evaluated | None:
-        out = request.out and request.out / folder.relative_to(book.path)
+        out = request.out and request.out / folder.relative_to(book.path / VARIABLES)
         try:
             return evaluate.evaluate_source(replace(request, source=folder, out=out))
         except GoldError:  # this variable has none, or too little

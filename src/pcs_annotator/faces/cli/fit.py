@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.faces.cli import exit_codes, options, run_view
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.faces.cli import options, run_view
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.run_request import default_folder
 from pcs_annotator.tables.source_files import Reading
-from pcs_annotator.verbs.fit import fit_run
+from pcs_annotator.verbs.fit import fit
 from pcs_annotator.verbs.import_votes import VoteSource, import_votes
 
 
@@ -57,14 +57,14 @@ def command(*, source: Path, folder: Path | None, spare_looks: bool, ledger: str
     changes = {name: value for name, value in choices.items() if value is not None}
     if source.is_dir() and (folder or imported["labels"]):
         raise ConfigError("-o and --labels are for a table of votes: a run has its folder and labels")
-    if book := CodebookFolder.find(source):
-        return run_view.fit_and_show(book, changes, people, say=options.saying(), **how)
-    with options.gathered_warnings() as notes:
+
+    def fitted() -> BookResult:
+        run = source
         if not source.is_dir():
-            imported |= {"table": source, "folder": folder or default_folder(source), "people": people}
+            imported.update(table=source, folder=folder or default_folder(source), people=people)
             votes = options.take(VoteSource, imported)
             import_votes(votes, changes, options.saying())
-            source = votes.folder
-        result = fit_run(source, changes, people, say=options.saying(), **how)
-    run_view.show_run(result, notes)
-    return exit_codes.exit_code(result.counts.unanswered)
+            run = votes.folder
+        return fit(run, changes, people, say=options.saying(), **how)
+
+    return run_view.show_result(fitted, known=True)

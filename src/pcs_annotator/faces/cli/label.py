@@ -8,10 +8,8 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options, run_view
 from pcs_annotator.runs import resolve_config
-from pcs_annotator.runs.paths import RunFolder, variables_in
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.showing.report.sections.summary import promise
 from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs import label
 
@@ -49,18 +47,4 @@ def command(*, data: Path | str, folder: Path, out: Path | None, **choices: Any)
         **choices,
     )
     path = out or label.default_out(data)
-    if variables_in(RunFolder(folder)):
-        return run_view.label_and_show(request, path, saving)
-    with options.gathered_warnings() as notes:
-        labelled = label.label(request, path, saving)
-    promised = promise(labelled.model, labelled.drift, labelled.counts)
-    options.show(
-        run_view.labelled_json,
-        run_view.labelled_shown,
-        labelled,
-        notes,
-        details=lambda *_: [promised],
-        stderr=path == STDIO,
-    )
-    differ = labelled.drift is not None and labelled.drift.found and saving.on_drift != "accept"
-    return run_view.ended({"": labelled}, differ=differ)
+    return run_view.label_and_show(request, path, saving)

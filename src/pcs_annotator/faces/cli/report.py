@@ -4,13 +4,12 @@ from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli import options, run_view
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.base.text import counted
+from pcs_annotator.faces.cli import options
 from pcs_annotator.showing.report.page import write_figures, write_report
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import paper
-from pcs_annotator.verbs.codebook import report_codebook
-from pcs_annotator.verbs.fit import open_run
+from pcs_annotator.verbs.fit import open_book, open_run
 
 
 @click.command("report")
@@ -34,12 +33,9 @@ def command(*, folder: Path, out: Path | None, summary: bool, figures: bool, rep
             policy.write_page(out, text)
         options.tell({"markdown": text, "file": out}, f"wrote {out}" if out else text)
         return
-    if book := CodebookFolder.find(folder):
-        run_view.show_codebook(lambda: report_codebook(book, out, policy))
-        return
-    result = open_run(folder)
+    result = open_book(folder)
     path = write_report(result, out, policy)
     charts = write_figures(result, path.parent / "figures", policy) if figures else []
     values = {"report": path, "bytes": path.stat().st_size, "figures": charts}
-    more = [f"wrote {', '.join(chart.name for chart in charts)} in {charts[0].parent}"] if charts else []
+    more = [f"wrote {counted(len(charts), 'chart')} in {charts[0].parent}"] if charts else []
     options.tell(values, f"wrote {path}", *more)

@@ -14,10 +14,9 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.layout import keys_of, link
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.reviewing.jointly import CodebookReview
-from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 
 LARGEST_FORM = 256 * 1024  # bytes; a verdict with the longest note has a tenth of this
 
@@ -35,14 +34,14 @@ def command(*, folder: Path, browser: bool, reviewer: str, keys: str, **choices:
     from pcs_annotator.faces.review.review_app import Pages
     from pcs_annotator.faces.web.server import listen, serve
 
-    how, name, book = options.take(ReviewOptions, choices), folder.resolve().name, CodebookFolder.find(folder)
-    if book and keys:
+    how, name, book = options.take(ReviewOptions, choices), folder.resolve().name, Book.open(folder)
+    if book.named and keys:
         raise ConfigError("--keys is for one variable: leave it out, or name the folder of one variable")
     token = choices["token"]
     listening = options.take(listen, choices)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
-    with listening.socket, CodebookReview.open(book, how) if book else Review.open(folder, how) as review:
-        labels = keys_of(review.labels, keys) if isinstance(review, Review) and not review.rows.task.number else {}
+    with listening.socket, BookReview.open(book, how) as review:
+        labels = keys_of(review.labels, keys)
         pages = Pages(review, name, labels, reviewer)
         for note in review.notes:
             options.say(note)

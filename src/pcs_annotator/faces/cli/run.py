@@ -13,7 +13,6 @@ from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import GoldSample
 from pcs_annotator.showing import to_terminal
 from pcs_annotator.verbs import run
-from pcs_annotator.verbs.codebook import run_codebook
 
 
 @click.command("run", cls=options.ManyOptions)
@@ -50,12 +49,7 @@ def command(*, data: Path | str, config: Path | None, out: Path | None, **choice
         **choices,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)
-    if settings.variables:
-        return run_view.show_codebook(lambda: run_codebook(request))
-    with options.gathered_warnings() as notes:
-        result = run.run(request)
-    run_view.show_run(result, notes)
-    return run_view.ended({"": result})
+    return run_view.show_result(lambda: run.run(request))
 
 
 def _asked_gold_sample(rows: int) -> GoldSample:

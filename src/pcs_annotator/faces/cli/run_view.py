@@ -1,26 +1,23 @@
-"""What `pcs run`, `fit` and `label` show, as blocks and as JSON; of a codebook, a line for each variable."""
+"""What `pcs run`, `fit` and `label` show, as blocks and as JSON; of several variables, a line for each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
 
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_names import DECISION, FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
-from pcs_annotator.runs.codebook import CodebookFolder
-from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.runs.learned_sets import SetResult
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
+from pcs_annotator.runs.whole_sets import SetResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import texts_cut, what_to_look_at
@@ -30,8 +27,7 @@ from pcs_annotator.showing.report.sections.quality import METRICS, quality
 from pcs_annotator.showing.report.sections.questions import reasons, weights
 from pcs_annotator.showing.report.sections.summary import look_at, promise
 from pcs_annotator.tables.source_files import STDIO
-from pcs_annotator.verbs import codebook
-from pcs_annotator.verbs.label import Labelled
+from pcs_annotator.verbs.label import Labelled, label
 
 REASONS_SHOWN = 3
 
@@ -41,7 +37,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
     learned, weights = result.learned, result.learned.model.weights
     annotators, relations = weights.shares(result.votes)
     return {
-        "folder": str(result.folder.path),
+        "folder": str(result.folder.home),
         **_judged_json(result, learned.drift, notes),
         **({} if result.whole is None else {"sample_rows": len(result.outcomes)}),
         "labels": list(result.votes.labels),
@@ -184,26 +180,21 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
 Variables = Mapping[str, RunResult] | Mapping[str, Labelled]
 
 
-def fit_and_show(book: CodebookFolder, changes: Mapping[str, Any], people: FromPeople, **how: Any) -> int:
-    """Learn again from the votes on every variable, print what came out, and return the exit code."""
-    if people.gold is not None:
-        part = next(iter(book.parts.values()))
-        raise ConfigError(
-            f"--gold is about one variable: name its folder, such as pcs fit {part} --gold {people.gold}; for several, "
-            "add columns called like the variables to the data, and repeat pcs run"
-        )
-    return show_codebook(lambda: codebook.fit_codebook(book, changes, people=people, **how))
+def show_result(work: Callable[[], BookResult], *, known: bool = False) -> int:
+    """Do some work, print what came out for each variable, and return the exit code.
 
-
-def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
-    """Work on all variables of a codebook, print what came out, and return the exit code."""
+    Of a run that is `known`, what was not answered is not said again.
+    """
     with options.gathered_warnings() as notes:
         result = work()
     runs, failed = result.results, _failed(result.results)
+    if not result.book.named:
+        show_run(result.only, notes)
+        return exit_codes.exit_code(result.only.counts.unanswered) if known else ended(runs)
     written: list[answer.Line] = [
         ("labels", str(result.labels)),
-        ("report", f"{result.report}, which leads to one for every variable"),
-        ("next", b.strong(answer.again(failed) if failed else f"pcs review {quote(str(result.folder))}")),
+        ("report", str(result.report)),
+        ("next", b.strong(answer.again(failed) if failed else answer.next_of_all(result))),
     ]
     files = {name: str(getattr(result, name)) for name in ("folder", "labels", "report")}
     parts = {name: run_json(run, ()) for name, run in runs.items()}
@@ -214,15 +205,22 @@ def show_codebook(work: Callable[[], codebook.CodebookResult]) -> int:
 
 
 def label_and_show(request: RunRequest, out: Path, saving: Saving) -> int:
-    """Label new texts with every variable of a codebook, print what came out, and return the exit code."""
-    book = CodebookFolder.find(request.folder)
-    assert book is not None
+    """Label new texts with every variable of a run, print what came out, and return the exit code."""
     with options.gathered_warnings() as notes:
-        results, sets = codebook.label_codebook(book, request, out, saving)
-    parts = {name: labelled_json(result, ()) for name, result in results.items()}
-    table, written = variables_table(book.variables, {**results, **sets}, {}), [("labels", str(out))][out == STDIO :]
-    code = _show_variables(results, sets, {"out": str(out), "variables": parts, "warnings": notes}, table, written)
+        labelled = label(request, out, saving)
+    results, book = labelled.results, labelled.book
     differ = saving.on_drift != "accept" and any(result.drift and result.drift.found for result in results.values())
+    if not book.named:
+        only = labelled.only
+        promised = promise(only.model, only.drift, only.counts)
+        details, piped = lambda *_: [promised], out == STDIO
+        options.show(labelled_json, labelled_shown, only, notes, details=details, stderr=piped)
+        return ended(results, differ=differ)
+    parts = {name: labelled_json(result, ()) for name, result in results.items()}
+    table = variables_table(book.variables, {**results, **labelled.sets}, {})
+    written = [("labels", str(out))][out == STDIO :]
+    values = {"out": str(out), "variables": parts, "warnings": notes}
+    code = _show_variables(results, labelled.sets, values, table, written)
     return exit_codes.ExitCode.DRIFT if differ and code != exit_codes.ExitCode.BUDGET else code
 
 

@@ -10,7 +10,7 @@ import click
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.serve import Limits
 from pcs_annotator.faces.web import need_web
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.settings import Saving
 
@@ -43,13 +43,10 @@ def command(*, folder: Path, mcp: bool, verbose: bool, **choices: Any) -> int:
     from pcs_annotator.runs.service import Service
 
     choices["saving"] = options.take(Saving, choices)
-    how, book = options.take(LoadOptions, choices), CodebookFolder.find(folder)
+    how, book = options.take(LoadOptions, choices), Book.open(folder)
     limits = options.take(Limits, choices)
-    places = book.parts if book else {"": folder}
     say = partial(click.echo, err=True) if mcp else options.say  # an assistant reads standard output
-    services = {name: Service(path, how, say, limits.refit_every) for name, path in places.items()}
-    for service in services.values():
-        service.check()
+    services = book.each(lambda path: Service(path, how, say, limits.refit_every))
     if mcp:
         need_web("pcs serve --mcp", "mcp")
         from pcs_annotator.faces.serve.mcp import serve_mcp

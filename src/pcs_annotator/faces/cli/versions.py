@@ -23,7 +23,7 @@ def command(*, run: Path, number: int | None) -> None:
     With --use, labels, report, `pcs label` and `pcs serve` use the model of that version from now on.
     """
     if number is not None:
-        model = use_version(run, number, options.say).learned.model
+        model = use_version(run, number, options.say).only.model
         promise = "nothing was promised" if model.certificate is None else promised(model.certificate).headline
         options.tell({"version": number, "promise": promise}, f"{run} uses version {number} now; {promise}")
         return

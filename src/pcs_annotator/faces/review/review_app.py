@@ -15,17 +15,16 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pcs_annotator.base.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces.review import forms
-from pcs_annotator.faces.review.codebook import form_view, save_form
 from pcs_annotator.faces.review.forms import QUEUE, QUEUES, REVIEWER, Visit, one_of, visit_of
 from pcs_annotator.faces.review.item import beside_view, item_view
 from pcs_annotator.faces.review.layout import Screen, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.standing import end_view, people_view, progress_view, queue_menu
+from pcs_annotator.faces.review.variable_form import form_view, labels_in
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
-from pcs_annotator.reviewing.jointly import CodebookReview
-from pcs_annotator.reviewing.session import Review
+from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import Shown
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag
@@ -38,9 +37,9 @@ NOTHING_TO_UNDO = "There is nothing of yours to undo."
 
 
 class Pages:
-    """All pages of one review; `keys` are those of labels, none for a codebook."""
+    """All pages of one review; `keys` are those of labels, none where each variable has labels of its own."""
 
-    def __init__(self, review: Review | CodebookReview, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
+    def __init__(self, review: BookReview, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
         self._review, self._name, self._keys, self._usual_reviewer = review, name, keys, reviewer
         self._guidelines = section("guidelines", "Guidelines", guidelines_view(review.guidelines))
 
@@ -105,8 +104,7 @@ class Pages:
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
         verdict = forms.verdict_of(form, visit.reviewer)
         try:
-            review = self._review
-            message = _saved(review.submit(verdict)) if isinstance(review, Review) else save_form(review, verdict, form)
+            message = _saved(self._review.submit(verdict, labels_in(form, self._review, verdict)))
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
@@ -209,13 +207,22 @@ def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
 
 
-def _saved(verdict: Verdict) -> str:
+def _saved(verdicts: Mapping[str, Verdict]) -> str:
     """Return what was saved and, where they were hidden until now, what the models say."""
-    message = f"{'Skipped' if verdict.label is None else f'Saved: {verdict.label}'} · row {verdict.id}"
-    if not verdict.blind or verdict.label is None:
-        return message
-    sure = "" if verdict.confidence is None else f" ({number(verdict.confidence)})"
-    return f"{message} · models: {'no label' if verdict.proposed is None else verdict.proposed}{sure}"
+    first, blind = (
+        next(iter(verdicts.values())),
+        {part: one for part, one in verdicts.items() if one.blind and one.label},
+    )
+    if "" in verdicts:
+        message = f"{'Skipped' if first.label is None else f'Saved: {first.label}'} · row {first.id}"
+        sure = "" if first.confidence is None else f" ({number(first.confidence)})"
+        return f"{message} · models: {first.proposed or 'no label'}{sure}" if blind else message
+    skipped = all(verdict.label is None for verdict in verdicts.values())
+    message = f"{'Skipped' if skipped else 'Saved'} · row {first.id}"
+    differing = {part: verdict for part, verdict in blind.items() if verdict.label != verdict.proposed}
+    other = [f"{part} ({verdict.proposed or 'no label'})" for part, verdict in differing.items()]
+    said = f"models differ on {series(other)}" if other else "models say the same"
+    return f"{message} · {said}" if blind else message
 
 
 def _undone(verdicts: Sequence[Verdict]) -> str:

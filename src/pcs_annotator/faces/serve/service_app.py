@@ -23,7 +23,7 @@ from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import AUDITED, MEDIA_TYPE, Counted, Metrics
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.server import Listening, serve
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
@@ -44,17 +44,12 @@ class Json(Response):
 
 
 class App:
-    """Answers requests with a service or, of a codebook, with those of all parts; the first pays for shared calls."""
+    """Answers requests with a service for each part of a run; the first pays for shared calls."""
 
     def __init__(
-        self,
-        services: Mapping[str, Service],
-        limits: Limits,
-        *,
-        variables: Mapping[str, TaskSettings] | None = None,
-        port: int = 0,
+        self, services: Mapping[str, Service], limits: Limits, *, variables: Mapping[str, TaskSettings], port: int = 0
     ) -> None:
-        self._services, self._variables = services, variables or {}
+        self._services, self._variables = services, variables
         self.service = service = next(iter(services.values()))
         self._seconds, self._max_text = limits.seconds, limits.max_text
         self._queue = TextQueue(limits.max_queue)
@@ -147,7 +142,7 @@ class App:
             task.exception()  # who waits for it has it; asyncio would print it, and it may quote a text
 
     def _listed(self, results: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
-        """Return one item per text; of a codebook, it has a field per variable."""
+        """Return one item per text; of several variables, it has a field for each."""
         texts = [dict(zip(results, parts, strict=True)) for parts in zip(*results.values(), strict=True)]
         labels: object = {name: list(task.labels) for name, task in self._variables.items()}
         warnings = {name: each.about_drift for name, each in self._services.items() if each.about_drift}
@@ -275,13 +270,13 @@ def _item(classified: Classified) -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened_app(
-    services: Mapping[str, Service], limits: Limits, book: CodebookFolder | None, *, port: int = 0
+    services: Mapping[str, Service], limits: Limits, book: Book, *, port: int = 0
 ) -> AsyncIterator[App]:
-    """Open a run, or all parts of a codebook; what is in progress is finished at the end."""
+    """Open all parts of a run; what is in progress is finished at the end."""
     async with AsyncExitStack() as stack:
         for service in services.values():
             await stack.enter_async_context(service)
-        app = App(services, limits, variables=book.variables if book else None, port=port)
+        app = App(services, limits, variables=book.variables if book.named else {}, port=port)
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()
@@ -300,13 +295,13 @@ async def serve_run(
     limits: Limits,
     say: Callable[[str], None],
     *,
-    book: CodebookFolder | None = None,
+    book: Book,
     verbose: bool = False,
 ) -> None:
-    """Open a run, or all parts of a codebook, and answer requests until a signal to stop."""
+    """Open all parts of a run, and answer requests until a signal to stop."""
     rules = replace(door.rules, open_paths=OPEN_PATHS)
     port = door.socket.getsockname()[1]
     async with opened_app(services, limits, book, port=port) as app:
-        name = book.path.resolve().name if book else next(iter(services.values())).version
+        name = book.path.resolve().name if book.named else next(iter(services.values())).version
         say(f"{name} is ready; {door.url} shows how to ask it")
         await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)

@@ -21,13 +21,14 @@
     return make("span", "sure", make("span", "track", filled), share.toFixed(2));
   };
 
-  const listRows = ({ titles, sides, rows }) => {
-    const list = document.getElementById("list");
-    const more = document.getElementById("more");
-    const search = document.getElementById("search");
-    const order = document.getElementById("order");
-    const label = document.getElementById("label");
-    const buttons = [...document.querySelectorAll("button[data-filter]")];
+  const listRows = ({ titles, sides, rows }, prefix) => {
+    const named = (id) => document.getElementById(`${prefix}${id}`);
+    const list = named("list");
+    const more = named("more");
+    const search = named("search");
+    const order = named("order");
+    const label = named("label");
+    const buttons = [...named("controls").querySelectorAll("button[data-filter]")];
     let fitting = [];
 
     const cell = ([kind, says, share, small], place) => {
@@ -110,7 +111,7 @@
       more.hidden = left <= 0;
       more.textContent = `Show ${Math.min(left, PAGE)} more`;
       const some = left > 0 ? `, ${list.children.length} shown` : "";
-      document.getElementById("found").textContent = `${fitting.length} of ${rows.length} rows${some}`;
+      named("found").textContent = `${fitting.length} of ${rows.length} rows${some}`;
     };
     const show = () => {
       const sought = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -119,7 +120,7 @@
         pressed.every((name) => row.is.includes(name)) && (!label || !label.value || row.label === label.value)
         && sought.every((word) => wordsOf(row).includes(word)));
       fitting.sort(orders[order.value]);
-      document.getElementById("nothing").hidden = fitting.length > 0;
+      named("nothing").hidden = fitting.length > 0;
       list.replaceChildren();
       grow();
     };
@@ -134,7 +135,7 @@
     search.addEventListener("input", show);
     for (const one of [order, label]) one?.addEventListener("change", show);
     more.addEventListener("click", grow);
-    document.getElementById("controls").hidden = false;
+    named("controls").hidden = false;
     show();
   };
 
@@ -161,8 +162,10 @@
     plot.addEventListener("pointerleave", () => [mark, tip].forEach((one) => one.remove()));
   };
 
-  const data = document.getElementById("data");
-  if (data) listRows(JSON.parse(data.textContent));
+  // each variable of a run has a list of its own, whose elements have its name before theirs
+  for (const data of document.querySelectorAll('script[type="application/json"]')) {
+    listRows(JSON.parse(data.textContent), data.id.slice(0, -"data".length));
+  }
   document.querySelectorAll("svg[data-points]").forEach(follow);
   for (const command of navigator.clipboard ? document.querySelectorAll("code.command") : []) {
     const button = make("button", "copy", "Copy");

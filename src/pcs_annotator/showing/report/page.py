@@ -1,36 +1,39 @@
-"""The report of a run: its sections, and where it is written; and the page that leads to those of a codebook."""
+"""The report of a run: its sections, and where it is written."""
 
-import os
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import quote
 
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets
+from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import what_is_promised, words_of
+from pcs_annotator.runs.paths import place_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
+from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
 from pcs_annotator.showing.report.sections.curves import plots
 from pcs_annotator.showing.report.sections.quality import how_good
 from pcs_annotator.showing.report.sections.questions import questions
 from pcs_annotator.showing.report.sections.rows import rows
-from pcs_annotator.showing.report.sections.summary import cost, headline, promise, settings
-from pcs_annotator.showing.report.view import view_of
-from pcs_annotator.showing.to_html import document, header
+from pcs_annotator.showing.report.sections.summary import cost, first_screen, headline, overline, promise, settings
+from pcs_annotator.showing.report.view import View, view_of
+from pcs_annotator.showing.svg_plot import Plot
+from pcs_annotator.showing.to_html import document, header, html
 from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.tables.write import PAGES, STRICT, OutputPolicy
 
 
-def write_report(result: RunResult, path: Path | None = None, policy: OutputPolicy = STRICT) -> Path:
+def write_report(result: BookResult, path: Path | None = None, policy: OutputPolicy = STRICT) -> Path:
     """Write the page of a run, by default into the run folder, and return its path."""
-    return _write(render(result), path, result.folder.report, policy)
+    return _write(page_of(result), path, result.report, policy)
 
 
 def _write(page: str, path: Path | None, usual_path: Path, policy: OutputPolicy) -> Path:
@@ -42,7 +45,7 @@ def _write(page: str, path: Path | None, usual_path: Path, policy: OutputPolicy)
     return policy.write_page(path, page)
 
 
-def report_or_warn(result: RunResult) -> None:
+def report_or_warn(result: BookResult) -> None:
     """Write the page of a run whose labels are written already; what goes wrong is a warning and loses nothing."""
     try:
         write_report(result)
@@ -52,36 +55,83 @@ def report_or_warn(result: RunResult) -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         warn_user(
             f"there is no report, because of a bug in pcs ({type(error).__name__} in {Path(frame.filename).name}, line "
-            f"{frame.lineno}): please report it. Labels and model are complete in {result.folder.path}"
+            f"{frame.lineno}): please report it. Labels and model are complete in {result.folder}"
         )
 
 
-def write_figures(result: RunResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
+def write_figures(result: BookResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
     """Write each chart of the page to a separate file and return the paths; none without gold labels."""
-    charts = {folder / f"{plot.name}.svg": plot for plot in plots(view_of(result))}
-    in_run_folder = folder.parent.resolve() == result.folder.path.resolve()
+    charts = {
+        folder / f"{'-'.join(filter(None, (slug(part), plot.name)))}.svg": plot
+        for part, each in result.results.items()
+        for plot in plots(view_of(each))
+    }
+    in_run_folder = folder.parent.resolve() == result.folder.resolve()
     for path, plot in charts.items():
         (write_page if in_run_folder else policy.write_page)(path, plot.file())
     return [*charts]
 
 
+def page_of(result: BookResult) -> str:
+    """Return the page of a run: of several variables, a table of them, and a section for each."""
+    return render_all(result) if result.book.named else render(result.only)
+
+
 def render(result: RunResult) -> str:
-    """Return the page of a run; the same run gives the same page.
+    """Return the page of a run with one variable; the same run gives the same page.
 
     Below the verdict are the rows, the evidence and the method; sections with nothing to say are left out.
     """
-    view, learned = view_of(result), result.learned
+    view = view_of(result)
+    return document(view.data_name, headline(view), _sections(view))
+
+
+def render_all(result: BookResult) -> str:
+    """Return the page of several variables."""
+    each = {part: view_of(run, f"{slug(part)}-", len(result.results)) for part, run in result.results.items()}
+    views, judged = [*each.values()], dict[str, Judged]({**result.results, **result.sets})
+    table = variables_table(result.variables, judged, right_of(judged), {part: f"#{slug(part)}" for part in each})
+    title = f"{counted(len(result.variables), 'variable')} of {counted(views[0].result.counts.rows, 'row')}"
+    step = b.text("Next → ", b.Styled(next_of_all(result), "command"), kind="next")
+    top = header(title, b.text(in_words(judged)), step, html(table), overline=overline(views[0]))
+    return document(views[0].data_name, top, [_variable(part, view) for part, view in each.items()])
+
+
+def _variable(part: str, view: View) -> b.Section:
+    """Return the section of a variable: the verdict, and everything else folded."""
+    verdict, (why, _next, *first) = first_screen(view)
+    folded = [b.Folded(section.title, section.blocks) for section in _sections(view)]
+    shown = [_prefixed(block, view.prefix) for block in (why, *first, *folded)]
+    return b.section(slug(part), f"{part}: {verdict}", *shown, menu=part)
+
+
+def _prefixed(block: b.Block, prefix: str) -> b.Block:
+    """Return a block whose elements have other ids than those of other variables."""
+    if isinstance(block, b.Section | b.Group | b.Folded):
+        block = block._replace(blocks=[_prefixed(inner, prefix) for inner in block.blocks])
+    if isinstance(block, b.Section):
+        return block._replace(name=f"{prefix}{block.name}")
+    return replace(block, name=f"{prefix}{block.name}") if isinstance(block, Plot) else block
+
+
+def _sections(view: View) -> list[b.Section]:
+    learned, result = view.result.learned, view.result
     promised = promise(learned.model, learned.drift, result.counts)
     method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
     shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
-    return document(view.data_name, headline(view), [entry for entry in shown if entry is not None])
+    return [section for section in shown if section is not None]
+
+
+def slug(part: str) -> str:
+    """Return the name of a part as the id of an element."""
+    return place_of(part).replace("/", "-")
 
 
 INTERVAL = "95\xa0% interval"
 
 
 class Judged(Protocol):
-    """Labels of a part of a codebook, a run or new texts; or all labels of a text together."""
+    """Labels of a variable, in a run or of new texts; or all labels of a text together."""
 
     @property
     def model(self) -> Model | WholeSets:
@@ -90,31 +140,6 @@ class Judged(Protocol):
     @property
     def counts(self) -> Counts:
         """How many there are."""
-
-
-def write_index(
-    results: Mapping[str, RunResult | SetResult],
-    variables: Mapping[str, TaskSettings],
-    usual_path: Path,
-    path: Path | None = None,
-    policy: OutputPolicy = STRICT,
-) -> Path:
-    """Write the page that leads to the report of every variable; `own` is its place in the codebook's folder."""
-    runs = {name: result for name, result in results.items() if isinstance(result, RunResult)}
-    reports = {
-        name: os.path.relpath(result.folder.report, (path or usual_path).parent) for name, result in runs.items()
-    }
-    links = {name: quote(Path(report).as_posix()) for name, report in reports.items()}
-    table = variables_table(variables, results, right_of(results), links)
-    rows = counted(next(iter(runs.values())).counts.rows, "row")
-    data = next(iter(runs.values())).dataset.name
-    top = header(
-        f"{counted(len(variables), 'variable')} of {rows}",
-        b.text(in_words(results)),
-        overline=("perceived-confidence · reports of a codebook · ", b.name(data)),
-    )
-    page = document(f"{data}, several variables", top, [b.section("variables", "Variables", table)])
-    return _write(page, path, usual_path, policy)
 
 
 def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:

@@ -35,6 +35,8 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
+    prefix: str = ""  # what the ids of elements begin with, where a page has several variables
+    parts: int = 1  # how many share the room of the page
 
     @property
     def data_name(self) -> str:
@@ -61,8 +63,8 @@ class View:
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
 
 
-def view_of(result: RunResult) -> View:
-    """Return everything that the sections need from a run."""
+def view_of(result: RunResult, prefix: str = "", parts: int = 1) -> View:
+    """Return everything that the sections need about one of the parts of a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
     gold = result.dataset.gold or (None,) * len(result.outcomes)
@@ -71,6 +73,8 @@ def view_of(result: RunResult) -> View:
         task=task_of(result.config),
         origin=read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in gold),
+        prefix=prefix,
+        parts=parts,
     )
 
 
@@ -114,7 +118,7 @@ def select(view: View) -> Selection:
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
     cells *= 1 if result.votes.grades is None else GRADED_CELL
-    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
+    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)) // view.parts)
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
     totals = dict(Counter(mark for at in range(len(result.outcomes)) for mark in _marks(view, at)))
@@ -129,7 +133,7 @@ def rows_at(view: View, chosen: Sequence[int]) -> Selection:
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, variants) for at in chosen)
     rewritten = sum(variant.status != "original" for row in rows for variant in row.variants.values())
-    return Selection(rows=rows, room=_room(rows, texts=len(rows) + rewritten))
+    return Selection(rows=rows, room=_room(rows, texts=view.parts * (len(rows) + rewritten)))
 
 
 def _chosen(sure: Sequence[float], certain: Sequence[bool], most: int) -> list[int]:

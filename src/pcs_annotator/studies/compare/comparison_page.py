@@ -316,7 +316,7 @@ def _rows(compared: comparison.Comparison) -> b.Section:
         "rows",
         "Rows on which they differ",
         b.text(_which(compared, len(shown))),
-        lists.controls(ORDERS, None, lists.filter_buttons("Which rows", FILTERS, listed)),
+        lists.controls("", ORDERS, None, lists.filter_buttons("Which rows", FILTERS, listed)),
         lists.explorer(titles, entries, [*zip(NAMES, views, strict=True)], f"{lists.shape(titles, listed)} compared"),
         b.note(CAUTION) if gold else None,
         menu="Rows",

@@ -42,7 +42,7 @@ def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Esti
 
 def estimate_any(source: object, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question about a run in a folder or, if its columns are named, about a table."""
-    if not (question.label or question.gold or question.confidence):
+    if not question.is_about_table:
         if isinstance(source, str | Path) and not Path(source).is_file():
             return estimate_run(Path(source), question)
         where = f"{source} is a table" if isinstance(source, str | Path) else "this is a table"

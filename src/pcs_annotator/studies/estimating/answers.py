@@ -66,6 +66,11 @@ class EstimateQuestion:
             object.__setattr__(self, "of", (self.of,) if self.of else ())
 
     @property
+    def is_about_table(self) -> bool:
+        """Whether its columns are named, because it is about a table and no run."""
+        return bool(self.label or self.gold or self.confidence)
+
+    @property
     def columns_of_groups(self) -> Sequence[str]:
         """The columns of groups, each once."""
         columns = [*dict.fromkeys([self.by] if isinstance(self.by, str) else self.by)]

@@ -117,7 +117,7 @@ def evidence_of(
     expected = expected_labels(votes, gold, recorded.settings, recorded.texts, recorded.shape)
     if expected is None:
         raise GoldError(
-            f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
+            f"{folder.home} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
             f"{LEAST_GOLD} or more with pcs gold"
         )
     if recorded.sampled:
@@ -166,7 +166,7 @@ def _whole_table(recorded: Run, columns: Collection[str] | None) -> _Whole:
     folder, labels, of_ids = recorded.folder, recorded.votes.labels, recorded.dataset.columns.id
     whole = read_whole(folder)
     if whole is None:
-        raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
+        raise TableError(f"{folder.home}: only a sample of the rows has been labelled; pcs run labels all of them")
     names = [probability_name(label) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
     table = read_file(folder.labels, wanted={*wanted, *names})

@@ -20,7 +20,7 @@ from pcs_annotator.judging.promise.promise import Promise, next_level
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.paths import RunFolder, read_whole
+from pcs_annotator.runs.paths import read_whole
 from pcs_annotator.runs.sharing import Goal, TableGold, expected_labels, judged_rows, share_table
 from pcs_annotator.studies.estimating.answering import label_values
 from pcs_annotator.studies.estimating.evidence import cells_of, with_probability
@@ -191,8 +191,8 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
     `simple`: all rows are equally probable, and so many texts are written. `stratified`: equally many rows of every
     machine label, or of every group of the column `by`. `confidence`: doubtful rows are more probable.
     """
-    folder = RunFolder(path)
     recorded = Run.open(path)
+    folder = recorded.folder
     if drawing == "simple":
         if by:
             raise ConfigError(f"--by {by} draws equally many rows of each group: use it with --draw stratified")

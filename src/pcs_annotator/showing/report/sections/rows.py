@@ -60,11 +60,11 @@ def rows(view: View) -> b.Section | None:
     ]
     titles = ["id", "text", f"label and {_measure(view)}", *columns]
     return b.section(
-        "rows",
+        f"{view.prefix}rows",
         "Rows",
         b.text(_which(view, selection)),
         _controls(view, selection),
-        explorer(titles, entries, [("", view)], shape(titles, selection)),
+        explorer(titles, entries, [("", view)], shape(titles, selection), view.prefix),
         b.note(CAUTION) if view.gold_rows else None,
     )
 
@@ -75,7 +75,9 @@ def shape(titles: Sequence[str], selection: Selection) -> str:
     return " ".join(["explorer", *(f"with-{name}" for name in [*titles[2:], *long_ids] if " " not in name)])
 
 
-def explorer(titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tuple[str, View]], kind: str) -> Markup:
+def explorer(
+    titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tuple[str, View]], kind: str, prefix: str = ""
+) -> Markup:
     """Return the place of a list of rows, and its data: the rows, and who answered what in each run."""
     asked = [
         {"title": title, **{axis: getattr(view.result.votes, axis) for axis in ("annotators", "relations", "labels")}}
@@ -88,12 +90,12 @@ def explorer(titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tu
         tag(
             "div",
             tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true"),
-            tag("ol", class_="rows", id="list"),
+            tag("ol", class_="rows", id=f"{prefix}list"),
             class_=kind,
         ),
-        sentence("No matching rows.", kind="note", id="nothing", hidden=True),
-        tag("button", "Show more", type="button", id="more", hidden=True),
-        tag("script", Markup(safe), type="application/json", id="data"),
+        sentence("No matching rows.", kind="note", id=f"{prefix}nothing", hidden=True),
+        tag("button", "Show more", type="button", id=f"{prefix}more", hidden=True, class_="show-more"),
+        tag("script", Markup(safe), type="application/json", id=f"{prefix}data"),
     )
 
 
@@ -151,23 +153,25 @@ def _controls(view: View, selection: Selection) -> Markup:
     labels = [(name, f"{name} ({count(label_counts[name])})") for name in view.task.labels if label_counts[name]]
     filters = [(name, title.format(measure=_measure(view))) for name, title in FILTERS]
     return controls(
+        view.prefix,
         ORDERS if any(row.outcome.decision for row in selection.rows) else ORDERS[1:],
-        _choice("label", "Label", [("", "any label"), *labels]) if len(labels) > 1 else None,
+        _choice(f"{view.prefix}label", "Label", [("", "any label"), *labels]) if len(labels) > 1 else None,
         filter_buttons("Decision", DECISIONS, selection),
         filter_buttons("Which rows", filters, selection),
         filter_buttons("Labelled by", BY_WHOM, selection),
     )
 
 
-def controls(orders: Sequence[tuple[str, str]], labels: Markup | None, *filters: Markup | None) -> Markup:
+def controls(prefix: str, orders: Sequence[tuple[str, str]], labels: Markup | None, *filters: Markup | None) -> Markup:
     """Return what finds, orders and filters the rows of a page; shown only where its script runs."""
-    search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
+    words = {"placeholder": "Search texts, labels, ids", "aria_label": "Search rows"}
+    search = tag("input", type="search", id=f"{prefix}search", **words)
     return tag(
         "div",
-        tag("div", search, labels, _choice("order", "Order of rows", orders), class_="find"),
-        tag("div", *filters, tag("p", id="found", class_="note", role="status"), class_="filters"),
+        tag("div", search, labels, _choice(f"{prefix}order", "Order of rows", orders), class_="find"),
+        tag("div", *filters, tag("p", id=f"{prefix}found", class_="note", role="status"), class_="filters"),
         class_="controls",
-        id="controls",
+        id=f"{prefix}controls",
         hidden=True,
     )
 

@@ -42,22 +42,30 @@ _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 def headline(view: View) -> Markup:
     """Return the first screen: what can be used, what to do next, four numbers, and what to look at."""
+    verdict, blocks = first_screen(view)
+    return header(verdict, *blocks, overline=overline(view))
+
+
+def overline(view: View) -> b.Words:
+    """Return what stands above the title of the page."""
+    return (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
+
+
+def first_screen(view: View) -> tuple[str, list[b.Block]]:
+    """Return the verdict, and what stands below it."""
     result = view.result
     verdict, why = _verdict(result.learned.model, result.counts)
     certificate = result.learned.model.certificate
     stamp = None if certificate is None else b.STAMPS[certificate_text.standing(certificate)]
-    kind = (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
     question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
-    return header(
-        verdict,
+    return verdict, [
         b.Group([stamp, b.text(why)], kind="why"),
         _next(result),
         b.Group([*_figures(view)], kind="tiles"),
         question,
         b.note(_sample(view)) if result.whole is not None else None,
         look_at(result.facts, SHOWN),
-        overline=kind,
-    )
+    ]
 
 
 def _given(counts: Counts) -> Iterator[str | b.Styled]:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import pcs_annotator as pcs
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.tables.label_studio import Control, labelling_interface, read_answers
 from pcs_annotator.verbs.exchange import export_rows, import_answers
@@ -54,7 +54,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pcs.toml").write_text(BOOK)
     rows = [{"id": f"t{row}", "text": f"Text {row} says something."} for row in range(12)]
     how: Any = {"models": [coder], "relations": ["original"], "text": False}
-    pcs.run_codebook(write_csv(folder / "data.csv", rows), folder / "pcs.toml", folder / "book", **how)
+    pcs.run(write_csv(folder / "data.csv", rows), folder / "book", config=folder / "pcs.toml", **how)
     return folder / "book"
 
 
@@ -100,9 +100,8 @@ def test_answers_about_all_variables_come_back_as_verdicts(book: Path, tmp_path:
     found = import_answers(book, tmp_path / "answers.json")
     assert (found.verdicts, found.skipped) == (6, 0)
     assert import_answers(book, tmp_path / "answers.json").known == 6
-    opened = CodebookFolder.find(book)
-    assert opened is not None
-    last = {part: [*Run.open(place).review().latest.values()][-1] for part, place in opened.parts.items()}
+    opened = Book.open(book)
+    last = {part: [*Run.of(place).review().latest.values()][-1] for part, place in opened.parts.items()}
     assert {part: one.label for part, one in last.items()} == {
         **{"topic": "health", "frames=conflict": "no", "frames=morality": "yes"},
         **{"tone": "2", "age": "44", "place": "south/city"},

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from pcs_annotator.faces.serve import Limits
 from pcs_annotator.faces.serve.service_app import App
 from pcs_annotator.models.provider import providers
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.service import Classified, Service, Spent
 from tests.faces.review.coded import FRAMES, Coder, make_codebook, truth
@@ -24,14 +24,13 @@ from tests.simulated import copy_run
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> CodebookFolder:
+def folder(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Book:
     made = made_once(tmp_path_factory, "codebook", make_codebook) / "run"
-    book = CodebookFolder.find(copy_run(made, tmp_path / "run"))
-    assert book is not None
+    book = Book.open(copy_run(made, tmp_path / "run"))
     return book
 
 
-def test_a_text_gets_all_variables_for_the_price_of_one(folder: CodebookFolder) -> None:
+def test_a_text_gets_all_variables_for_the_price_of_one(folder: Book) -> None:
     asyncio.run(_check(folder))
 
 
@@ -41,12 +40,11 @@ async def _slowly(service: Service, text: str, group: str | None) -> Classified:
     return Classified(outcome=None, probabilities=(), spent=Spent(0, 0, 0, 0, None), error=None, version="1")
 
 
-async def _check(folder: CodebookFolder) -> None:
+async def _check(folder: Book) -> None:
     with mock.patch.dict(providers._factories, {"coder": Coder}):
         services = folder.each(lambda place: Service(place, LoadOptions(environment={})))
         async with AsyncExitStack() as stack:
             for one in services.values():
-                one.check()
                 await stack.enter_async_context(one)
             app = App(services, Limits(), variables=folder.variables)
             async with serving(app.asgi) as door, aiohttp.ClientSession(door.url) as client:

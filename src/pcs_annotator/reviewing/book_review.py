@@ -1,4 +1,4 @@
-"""A review of all variables of a codebook: one text at a time, and a verdict on each variable in its own log."""
+"""A review of all variables of a run: one text at a time, and a verdict on each of its variables."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Queue, Verdict
 from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.review_queues import lock_review
 from pcs_annotator.reviewing.session import Review, named
 from pcs_annotator.reviewing.values import (
     FitNews,
@@ -22,32 +23,39 @@ from pcs_annotator.reviewing.values import (
     ShownVariable,
     guidelines_of,
 )
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.certificate_text import WORST_FIRST
-from pcs_annotator.runs.codebook import CodebookFolder
 from pcs_annotator.runs.settings import TaskSettings
 
 
-class CodebookReview:
-    """A review of all variables of a codebook, for the same page as `Review`."""
+class BookReview:
+    """A review of all variables of a run, which the page shows; most runs have one."""
 
-    def __init__(self, book: CodebookFolder, reviews: Mapping[str, Review], options: ReviewOptions) -> None:
+    def __init__(self, book: Book, reviews: Mapping[str, Review], options: ReviewOptions) -> None:
         self.folder, self.variables, self.reviews = book.path, book.variables, reviews
         self._parts = {name: book.parts_of(name) for name in book.variables}
         self._first = next(iter(reviews.values()))
-        places = {part: at for at, part in enumerate(reviews)}
-        groups = [[places[part] for part in parts] for parts in self._parts.values()]
-        self._draws = Draws([review.queues for review in reviews.values()], groups, options.seed)
-        self.guidelines = guidelines_of(
-            {f"**{name}**. {task.instruction}": task for name, task in book.variables.items()}, options.guidelines
-        )
-        self.notes = list(dict.fromkeys(f"{name}: {note}" for name, review in reviews.items() for note in review.notes))
+        self._seed = options.seed
+        self._use_queues()
+        tasks = {f"**{name}**. {task.instruction}": task for name, task in book.variables.items()}
+        self.guidelines = guidelines_of(tasks, options.guidelines) if book.named else self._first.guidelines
+        notes = [f"{name}: {note}" if name else note for name, review in reviews.items() for note in review.notes]
+        self.notes = list(dict.fromkeys(notes))
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels to choose from by a single key: those of the only variable, unless it is a number."""
+        only = self.reviews.get("")
+        return () if only is None or only.rows.task.number else only.labels
 
     @classmethod
     @contextmanager
-    def open(cls, book: CodebookFolder, options: ReviewOptions | None = None) -> Iterator[Self]:
-        """Open a codebook for review; nobody else can review one of its variables meanwhile."""
+    def open(cls, book: Book, options: ReviewOptions | None = None) -> Iterator[Self]:
+        """Open a run for review; nobody else can review it meanwhile. Texts of a stream have one variable."""
         with ExitStack() as stack:
-            opened = book.each(lambda path: stack.enter_context(Review.open(path, options, stream=False)))
+            stack.enter_context(lock_review(next(iter(book.parts.values())).path))
+            how = {"stream": not book.named, "locked": True}
+            opened = book.each(lambda path: stack.enter_context(Review.open(path, options, **how)))
             if len({tuple(review.rows.ids) for review in opened.values()}) > 1:
                 raise ConfigError(f"the variables of {book.path} have different rows: pcs run, once more, for all")
             turn = threading.Lock()
@@ -59,6 +67,11 @@ class CodebookReview:
                 )  # one fit at a time; a text is in hand as a whole
             yield cls(book, opened, options or ReviewOptions())
 
+    def _use_queues(self) -> None:
+        places = {part: at for at, part in enumerate(self.reviews)}
+        groups = [[places[part] for part in parts] for parts in self._parts.values()]
+        self._draws = Draws([review.queues for review in self.reviews.values()], groups, self._seed)
+
     # ── texts ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
@@ -66,6 +79,9 @@ class CodebookReview:
         for review in self.reviews.values():
             review.take_new_model()
         row = self._draws.next(named(reviewer), queue)
+        if row is None and queue == "stream" and self._first.take_new_texts():
+            self._use_queues()
+            row = self._draws.next(named(reviewer), queue)
         return None if row is None else self.show(self._first.rows.ids[row], reviewer, queue)
 
     def why_empty(self, reviewer: str, queue: Queue) -> str:
@@ -79,6 +95,8 @@ class CodebookReview:
     def show(self, id: str, reviewer: str, queue: Queue = "chosen") -> Shown:
         """Return a text that a person searched for or goes back to."""
         shown = {part: review.show(id, reviewer, queue) for part, review in self.reviews.items()}
+        if "" in shown:
+            return shown[""]
         wanted = self._wanted(self._first.rows.place(id), named(reviewer), queue)
         variables = [
             _variable(name, self.variables[name], [shown[part] for part in parts], asked=not wanted.isdisjoint(parts))
@@ -103,7 +121,7 @@ class CodebookReview:
     def submit(self, answer: Given, labels: Mapping[str, str | None]) -> dict[str, Verdict]:
         """Store a verdict on every part in `labels` that was asked about; none if one cannot be stored."""
         row, who = self._first.rows.place(answer.id), named(answer.reviewer)
-        wanted = self._wanted(row, who, answer.queue)
+        wanted = {*self.reviews} if "" in self.reviews else self._wanted(row, who, answer.queue)
         verdicts = {part: replace(answer, reviewer=who, label=labels[part]) for part in labels if part in wanted}
         version = sum(review.version(row, who) for review in self.reviews.values())
         for part, verdict in verdicts.items():
@@ -126,6 +144,8 @@ class CodebookReview:
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is: of every queue, how far the variable is that has most texts left."""
         by_part = {name: review.progress(reviewer) for name, review in self.reviews.items()}
+        if "" in by_part:
+            return by_part[""]
         each = list(by_part.values())
         queues = {
             name: QueueProgress(

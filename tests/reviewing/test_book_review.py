@@ -11,9 +11,9 @@ import pytest
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
 from pcs_annotator.core.events import Draw, Queue, Verdict, fixed_order
-from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
+from pcs_annotator.reviewing.book_review import BookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown
-from pcs_annotator.runs.codebook import CodebookFolder
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.verbs.fit import fit_run
 from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
@@ -38,7 +38,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def review(folder: Path) -> Iterator[CodebookReview]:
+def review(folder: Path) -> Iterator[BookReview]:
     with open_review(folder) as opened:
         yield opened
 
@@ -52,7 +52,7 @@ def labels(**other: str | None) -> dict[str, str | None]:
     return {part: first.get(part, "no") for part in PARTS} | other
 
 
-def judge(review: CodebookReview, queue: Queue) -> Shown:
+def judge(review: BookReview, queue: Queue) -> Shown:
     shown = review.next_row("ann", queue)
     assert shown is not None
     review.submit(given(shown), labels())
@@ -60,15 +60,17 @@ def judge(review: CodebookReview, queue: Queue) -> Shown:
 
 
 def events(folder: Path, place: str, kind: type) -> list:  # type: ignore[type-arg]
-    return [event for event in read_events(folder / place / "draws.jsonl") if isinstance(event, kind)]
+    return [
+        event for event in read_events(folder / "draws.jsonl", PARTS[PLACES.index(place)]) if isinstance(event, kind)
+    ]
 
 
-def without_gold(review: CodebookReview, part: str) -> list[str]:
+def without_gold(review: BookReview, part: str) -> list[str]:
     rows = review.reviews[part].rows
     return [rows.ids[place] for place in np.flatnonzero(rows.data_gold < 0).tolist()]
 
 
-def test_a_text_has_a_verdict_in_the_log_of_every_variable(review: CodebookReview, folder: Path) -> None:
+def test_a_text_has_a_verdict_in_the_log_of_every_variable(review: BookReview, folder: Path) -> None:
     shown = judge(review, "random")
     for place in PLACES:
         (draw,), (verdict,) = events(folder, place, Draw), events(folder, place, Verdict)
@@ -83,7 +85,7 @@ def test_a_text_has_a_verdict_in_the_log_of_every_variable(review: CodebookRevie
 
 
 def test_random_texts_are_a_random_sample_of_every_variable_with_known_probabilities(
-    review: CodebookReview, folder: Path
+    review: BookReview, folder: Path
 ) -> None:
     """Rows 30 to 39 have gold for all variables but frames, which draws from 60 texts, the others from 50."""
     seen = [judge(review, "random") for _ in range(30)]
@@ -110,7 +112,7 @@ def test_learning_draws_have_the_probability_that_they_had_for_each_variable(fol
                 judge(review, "learn")
         for place in PLACES:
             found[place] += [1 / (one.probability * one.pool) for one in events(folder, place, Draw)[-8:]]
-            (folder / place / "draws.jsonl").unlink()
+        (folder / "draws.jsonl").unlink()
     means = [np.mean(ratios) for ratios in found.values()]
     errors = [np.std(ratios) / len(ratios) ** 0.5 for ratios in found.values()]
     assert all(abs(mean - 1) < 4 * error for mean, error in zip(means, errors, strict=True))
@@ -119,7 +121,7 @@ def test_learning_draws_have_the_probability_that_they_had_for_each_variable(fol
 def test_a_variable_that_was_reviewed_alone_is_caught_up_with(folder: Path) -> None:
     from pcs_annotator.reviewing.session import Review
 
-    with Review.open(folder / "topic", OPTIONS) as alone:
+    with Review.open(folder / "variables/topic", OPTIONS) as alone:
         first = [judge_one(alone, "random", "health", "bob").id for _ in range(3)]
     with open_review(folder) as review:
         seen = [judge(review, "random") for _ in range(8)]
@@ -132,7 +134,7 @@ def test_a_variable_that_was_reviewed_alone_is_caught_up_with(folder: Path) -> N
         assert judge(review, "random").id == fixed_order(without_gold(review, "frames=morality"))[8]
 
 
-def test_an_audit_walks_one_order_for_all_variables(review: CodebookReview, folder: Path) -> None:
+def test_an_audit_walks_one_order_for_all_variables(review: BookReview, folder: Path) -> None:
     seen = [judge(review, "audit").id for _ in range(5)]
     audited = set()
     for part, place in zip(PARTS, PLACES, strict=True):
@@ -152,7 +154,7 @@ def test_an_audit_walks_one_order_for_all_variables(review: CodebookReview, fold
     assert audited == set(seen)
 
 
-def test_texts_that_most_variables_are_doubtful_about_come_first(review: CodebookReview, folder: Path) -> None:
+def test_texts_that_most_variables_are_doubtful_about_come_first(review: BookReview, folder: Path) -> None:
     def doubtful(name: str) -> int:
         place = review.reviews["topic"].rows.places[name]
         open_to = {part: one.rows.gold[place] < 0 for part, one in review.reviews.items()}
@@ -170,9 +172,7 @@ def test_texts_that_most_variables_are_doubtful_about_come_first(review: Codeboo
     assert events(folder, "topic", Draw)[0].probability is None
 
 
-def test_a_fit_learns_from_all_verdicts_and_an_earlier_verdict_can_be_changed(
-    review: CodebookReview, folder: Path
-) -> None:
+def test_a_fit_learns_from_all_verdicts_and_an_earlier_verdict_can_be_changed(review: BookReview, folder: Path) -> None:
     shown = judge(review, "random")
     again = review.show(shown.id, "ann", "random")
     assert again.variables[0].said["ann"] == ["economy"]
@@ -180,11 +180,11 @@ def test_a_fit_learns_from_all_verdicts_and_an_earlier_verdict_can_be_changed(
     saved = review.submit(given(again), dict.fromkeys(PARTS, None) | {"topic": "health"})
     assert saved["topic"].label == "health"
     assert "ann" not in review.show(shown.id, "ann", "random").variables[1].said
-    assert fit_run(folder / "topic").verdicts.counts["learned_from"] == 1
-    assert fit_run(folder / "tone").verdicts.counts["skipped"] == 1
+    assert fit_run(folder / "variables/topic").verdicts.counts["learned_from"] == 1
+    assert fit_run(folder / "variables/tone").verdicts.counts["skipped"] == 1
 
 
-def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: CodebookReview, folder: Path) -> None:
+def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: BookReview, folder: Path) -> None:
     shown = review.next_row("ann", "random")
     other = review.next_row("bob", "random")
     assert shown is not None
@@ -202,7 +202,7 @@ def test_what_changed_meanwhile_or_is_in_other_hands_is_not_saved(review: Codebo
     assert all(len(events(folder, place, Verdict)) == 1 for place in PLACES)
 
 
-def test_progress_is_about_all_variables(review: CodebookReview) -> None:
+def test_progress_is_about_all_variables(review: BookReview) -> None:
     judge(review, "random")
     progress = review.progress("ann")
     assert progress.queues["random"] == (1, 59)
@@ -236,17 +236,15 @@ def test_neighbours_on_a_scale_agree_better_than_ends(folder: Path) -> None:
                     other = second if who == "bob" and at == 0 else "very negative" if at % 2 == 0 else "very positive"
                     review.submit(given(shown, who), labels(tone=other))
             found[second] = review.reviews["tone"].agreement().alpha
-        for place in PLACES:
-            (folder / place / "draws.jsonl").unlink()
+        (folder / "draws.jsonl").unlink()
     assert found["negative"] is not None
     assert found["very positive"] is not None
     assert found["negative"] > found["very positive"]
 
 
 def test_variables_with_other_rows_are_refused(folder: Path) -> None:
-    book = CodebookFolder.find(folder)
-    assert book is not None
-    with open_review(folder), pytest.raises(ConfigError, match="is being reviewed already"), CodebookReview.open(book):
+    book = Book.open(folder)
+    with open_review(folder), pytest.raises(ConfigError, match="is being reviewed already"), BookReview.open(book):
         pass
 
 

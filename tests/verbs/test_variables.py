@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import Item, run, run_codebook
+from pcs_annotator import BookResult, Item, run
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.studies.methods_text import methods_of
-from pcs_annotator.verbs.fit import open_run
+from pcs_annotator.verbs.fit import open_book, open_run
 from tests.command_line import Pcs
 from tests.runs.reviewing import Reviewing
 from tests.simulated import read_csv
@@ -110,13 +110,13 @@ def test_variables_share_their_calls_and_have_a_run_and_columns_each(pcs: Pcs) -
         assert sum(agreeing) > 0.8 * len(rows)
         assert all(0 <= float(row[f"pcs_frames={frame}"]) <= 1 for row in rows)
     assert {row["pcs_frames_decision"] for row in rows} <= {"accept", "review"}
-    for place in ("topic", "frames/human-interest"):
-        assert Path("runs/data", place, "report.html").exists()
+    page = Path("runs/data/report.html").read_text()
+    assert all(f'<section id="{name}"' in page for name in ("topic", "frames-human-interest"))
     assert re.search(r"frames +whole set +\d", said)
     again = pcs.json("run", "data.csv")
     assert {one["calls"] for one in again["variables"].values()} == {0}
     assert list(again["variables"]) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
-    assert "lr" in pcs.out("evaluate", "runs/data/topic", "--methods", "lr")
+    assert "lr" in pcs.out("evaluate", "runs/data/variables/topic", "--methods", "lr")
 
 
 def test_new_texts_get_all_variables(pcs: Pcs) -> None:
@@ -150,7 +150,8 @@ def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(pcs: Pcs) -> No
         (one >= least) == (row["pcs_frames_set_decision"] == "accept") for one, row in zip(sure, rows, strict=True)
     )
     assert "whole set" in Path("runs/data/report.html").read_text()
-    assert "whole sets of frames" in pcs("report", "runs/data")
+    pcs.out("report", "runs/data")
+    assert "whole sets of frames" in Path("runs/data/report.html").read_text()
     for ask in ("needed", "all"):
         found = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", ask, "--replace")
         labelled = read_csv(Path("new-labels.csv"))
@@ -161,16 +162,15 @@ def test_whole_sets_have_a_confidence_and_a_promise_of_their_own(pcs: Pcs) -> No
         ]
         assert found["sets"]["frames"]["decisions"]["accept"] == len(taken) > 100
         assert sum(taken) >= 0.7 * len(taken)
-    pcs.out("fit", "runs/data/frames/morality", "--optimiser", "uniform")
+    pcs.out("fit", "runs/data/variables/frames/morality", "--optimiser", "uniform")
     for ask in ("needed", "all"):
         found = pcs.json("label", "new.csv", "--run", "runs/data", "--ask", ask, "--replace")
         assert found["sets"]["frames"]["decisions"] == {"review": 400}
         assert "pcs fit of all labels makes this promise again" in found["sets"]["frames"]["certificate"]["why_not"]
     fitted = pcs.json("fit", "runs/data")
     assert fitted["sets"]["frames"]["certificate"]["threshold"] is not None
-    Path("runs/data/frames/conflict/set/model.json").unlink()  # as if an earlier version had fitted
-    old = pcs.json("report", "runs/data")
-    assert old["sets"]["frames"]["certificate"] is None
+    Path("runs/data/variables/frames/whole-set.json").unlink()  # as if an earlier version had fitted
+    assert open_book(Path("runs/data")).sets["frames"].model.certificate is None
 
 
 def test_a_plan_shows_the_price_of_one_call_and_of_several(pcs: Pcs) -> None:
@@ -185,7 +185,7 @@ def test_plan_and_methods_say_what_prompts_about_several_variables_showed(pcs: P
     Path("pcs.toml").write_text(f"{CONFIG}\n{examples}", encoding="utf-8")
     assert not pcs.json("plan", "data.csv")["examples"]
     pcs.out("run", "data.csv", "-q")
-    methods = methods_of(open_run(Path("runs/data/topic")))
+    methods = methods_of(open_run(Path("runs/data/variables/topic")))
     assert "Examples" not in methods
     assert "this one shared its prompt with 'frames'" in methods
 
@@ -245,11 +245,13 @@ def test_codebooks_and_gold_that_cannot_be_used_are_refused(data: str, config: s
 def test_commands_for_one_run_name_the_variables(pcs: Pcs) -> None:
     write("data.csv", range(40), gold=30)
     pcs.out("run", "data.csv", "-q")
-    assert "runs/data has several variables: name one of them, runs/data/topic," in pcs.refused("paper", "runs/data")
-    assert "has several variables, but no runs/data/tone: name one of them, runs/data/topic," in pcs.refused(
+    assert "runs/data has several variables: name one of them, runs/data/variables/topic," in pcs.refused(
+        "paper", "runs/data"
+    )
+    assert "has several variables, but no runs/data/tone: name one of them, runs/data/variables/topic," in pcs.refused(
         "report", "runs/data/tone"
     )
-    assert "such as pcs fit runs/data/topic --gold to_label.csv" in pcs.refused(
+    assert "such as pcs fit runs/data/variables/topic --gold to_label.csv" in pcs.refused(
         "fit", "runs/data", "--gold", "to_label.csv"
     )
 
@@ -262,10 +264,10 @@ def test_a_fit_writes_all_labels_anew_with_what_people_said(pcs: Pcs) -> None:
     items = [Item(id=row["id"], text=row["text"]) for row in before]
     frame = [row["id"] for row in before if not row["topic"]]
     other = {row["id"]: TOPICS[1 - TOPICS.index(row["pcs_topic"])] for row in before}
-    Reviewing(Path("runs/data/topic"), items, frame).judge("110", other["110"])
-    Reviewing(Path("runs/data/frames/morality"), items, frame).judge("110", "yes")
+    Reviewing(Path("runs/data/variables/topic"), items, frame).judge("110", other["110"])
+    Reviewing(Path("runs/data/variables/frames/morality"), items, frame).judge("110", "yes")
     fitted = pcs.json("fit", "runs/data", "--max-error", "0.2")
-    assert json.loads(Path("runs/data/topic/model.json").read_text())["fit"] == {"max_error": 0.2}
+    assert json.loads(Path("runs/data/variables/topic/model.json").read_text())["fit"] == {"max_error": 0.2}
     assert fitted["variables"]["frames=morality"]["gold_rows"] == 101
     after = {row["id"]: row for row in read_csv(Path("runs/data/labels.csv"))}
     assert list(after["0"])[:5] == ["id", "text", "party", "topic", "frames"]
@@ -280,11 +282,9 @@ def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
     lines = ["text,topic", *(f"Text {row},{truth(row)[0]}" for row in range(60))]
     Path("data.csv").write_text("\n".join(lines) + "\n")
     pcs.out("run", "data.csv", "-q")
-    said = pcs.out("report", "runs/data", "-o", "all.html")
-    assert re.search(r"frames=morality +many +unknown", said)
+    assert "wrote all.html" in pcs.out("report", "runs/data", "-o", "all.html")
     page = Path("all.html").read_text()
-    assert '<a href="runs/data/frames/human-interest/report.html">frames=human interest</a>' in page
-    assert '<a href="topic/report.html">' in Path("runs/data/report.html").read_text()
+    assert '<a href="#frames-human-interest">frames=human interest</a>' in page
     Path("mine.html").write_text("<p>mine</p>")
     assert main(["report", "runs/data", "-o", "mine.html"]) == 2
     found = pcs.json("evaluate", "runs/data", "--methods", "lr,majority", "-o", "out")
@@ -304,9 +304,11 @@ def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
 def test_half_a_codebook_is_refused(pcs: Pcs) -> None:
     write("data.csv", range(40), gold=30)
     pcs.out("run", "data.csv", "-q")
-    Path("runs/data/frames/morality/votes.parquet").unlink()
+    Path("runs/data/variables/frames/morality/votes.parquet").unlink()
     for command in ("fit", "report", "evaluate"):
-        assert "half a codebook: runs/data/frames/morality has no answers; pcs run" in pcs.refused(command, "runs/data")
+        assert "half a run: runs/data/variables/frames/morality has no answers; pcs run" in pcs.refused(
+            command, "runs/data"
+        )
     pcs.out("run", "data.csv", "-q")
     Path("runs/data/items.parquet").unlink()
     assert "runs/data has no items.parquet: pcs run, once more, writes it" in pcs.refused("fit", "runs/data")
@@ -317,16 +319,13 @@ def test_a_sheet_has_the_variables_and_python_runs_them() -> None:
     Path("pcs.toml").write_text(CONFIG.partition("[variables.topic]")[0])
     sheet = ["variable,kind,label,definition", *(f"topic,,{topic}," for topic in TOPICS)]
     Path("book.csv").write_text("\n".join([*sheet, *(f"frames,many,{frame}," for frame in FRAMES)]) + "\n")
-    result = run_codebook("data.csv", "pcs.toml", "out", codebook="book.csv")
+    result: object = run("data.csv", "out", config="pcs.toml", codebook="book.csv")
+    assert isinstance(result, BookResult)
     assert list(result.results) == ["topic", *(f"frames={frame}" for frame in FRAMES)]
     assert result.results["topic"].counts.rows == 60
-    with pytest.raises(ConfigError, match=r"has no \[variables.NAME\]: use run"):
-        run_codebook("data.csv", "pcs.toml", "other")
-    with pytest.raises(ConfigError, match="use run_codebook instead of run"):
-        run("data.csv", "third", config="pcs.toml", codebook="book.csv")
     Path("pcs.toml").write_text(CONFIG)
     with pytest.raises(ConfigError, match=r"topic is in pcs\.toml too"):
-        run_codebook("data.csv", "pcs.toml", "other", codebook="book.csv")
+        run("data.csv", "other", config="pcs.toml", codebook="book.csv")
 
 
 def test_labels_of_all_variables_follow_the_policy_for_outputs(pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:

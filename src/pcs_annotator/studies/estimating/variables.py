@@ -1,19 +1,26 @@
-"""`pcs estimate` for a codebook: shares of all labels of all variables, and means of scales."""
+"""`pcs estimate` for all variables of a run: shares of all labels, and means of scales and numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pcs_annotator.base.errors import ConfigError, GoldError
-from pcs_annotator.runs.codebook import YES, CodebookFolder
-from pcs_annotator.studies.estimating.answering import estimate_run
+from pcs_annotator.runs.book import YES, Book
+from pcs_annotator.studies.estimating.answering import estimate_any, estimate_run
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, adjusted
 
 
-def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[Estimated]:
-    """Answer a question about every variable: shares of labels, then means of scales, if there are any."""
+def estimate_all(source: object, question: EstimateQuestion) -> dict[str, Estimated]:
+    """Answer a question about a table or a variable, with the name `""`, or about all variables of a run.
+
+    Those have `shares` of all labels, then `means` of scales and numbers, if there are any.
+    """
+    is_table = question.is_about_table or not isinstance(source, str | Path) or Path(source).is_file()
+    book = None if is_table else Book.open(Path(str(source)))
+    if book is None or not book.named:
+        return {"": estimate_any(source, question)}
     if question.of or question.values or question.formula:
-        first = next(iter(book.parts.values()))
+        first = next(iter(book.parts.values())).home
         raise ConfigError(f"--of, --values and --formula are about one variable: name its folder, such as {first}")
     estimates: dict[str, list[Estimated]] = {"share": [], "mean": []}
     missing = []
@@ -21,18 +28,20 @@ def estimate_codebook(book: CodebookFolder, question: EstimateQuestion) -> list[
         for part in book.parts_of(name):
             many = task.kind == "many"
             try:
-                shares = estimate_run(book.parts[part], replace(question, of=(YES,)) if many else question)
+                shares = estimate_run(book.parts[part].home, replace(question, of=(YES,)) if many else question)
                 estimates[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
                 if task.kind == "scale":
-                    means = estimate_run(book.parts[part], replace(question, values=numbers_of(task.labels)))
+                    means = estimate_run(book.parts[part].home, replace(question, values=numbers_of(task.labels)))
                     estimates["mean"].append(_named(means, name, name))
             except GoldError as error:
                 missing.append(f"{part} is not estimated: {error}")
     if not any(estimates.values()):
         raise GoldError(f"no variable of {book.path} can be estimated: {missing[0]}")
-    return [
-        _joined(some, [] if kind == "mean" else missing, question.p_adjust) for kind, some in estimates.items() if some
-    ]
+    return {
+        f"{kind}s": _joined(some, [] if kind == "mean" else missing, question.p_adjust)
+        for kind, some in estimates.items()
+        if some
+    }
 
 
 def numbers_of(labels: Sequence[str]) -> dict[str, float]:
@@ -63,6 +72,6 @@ def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Est
     )
 
 
-def files_for(estimates: Sequence[Estimated], out: Path) -> list[Path]:
-    """Return a file for each table: the one named and, for means, one beside it."""
-    return [out if at == 0 else out.with_stem(f"{out.stem}-means") for at, _ in enumerate(estimates)]
+def files_for(estimates: Iterable[str], out: Path | None) -> list[Path]:
+    """Return a file for each table, if one is named: that one and, for means, one beside it."""
+    return [out.with_stem(f"{out.stem}-{name}") if at else out for at, name in enumerate(estimates)] if out else []

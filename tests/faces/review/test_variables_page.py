@@ -36,8 +36,8 @@ def focused(page: Page) -> str | None:
 
 
 def labels(run: Path) -> dict[str, str | None]:
-    places = ("topic", "frames/conflict", "frames/human-interest", "frames/morality", "tone", "event")
-    return {place: verdicts(run / place)[-1].label for place in places}
+    parts = ("topic", "frames=conflict", "frames=human interest", "frames=morality", "tone", "event")
+    return {part: verdicts(run, part)[-1].label for part in parts}
 
 
 def test_a_text_is_coded_by_keyboard_alone_and_taken_back(run: Path, visit: Visit) -> None:
@@ -64,12 +64,12 @@ def test_a_text_is_coded_by_keyboard_alone_and_taken_back(run: Path, visit: Visi
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_contain_text(f"Saved · row {row}")
         wanted = {"topic": "health", "tone": "very positive", "event": "crime/fraud"}
-        frames = {"frames/conflict": "yes", "frames/human-interest": "no", "frames/morality": "yes"}
+        frames = {"frames=conflict": "yes", "frames=human interest": "no", "frames=morality": "yes"}
         assert labels(run) == wanted | frames
-        assert verdicts(run / "tone")[-1].blind
+        assert verdicts(run, "tone")[-1].blind
         page.keyboard.press("u")
         expect(page.locator("#status")).to_contain_text(f"Undone: row {row}")
-        assert undone(run / "event") == [verdicts(run / "event")[0].number]
+        assert undone(run, "event") == [verdicts(run, "event")[0].number]
         assert page.locator("#item-title bdi").inner_text() == row
 
 
@@ -78,7 +78,7 @@ def test_enter_takes_what_is_proposed_and_a_text_can_be_skipped(run: Path, visit
         page = visit(url)
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_contain_text("Saved · row")
-        given = [verdicts(run / place)[0] for place in ("topic", "frames/morality", "tone", "event")]
+        given = [verdicts(run, place)[0] for place in ("topic", "frames=morality", "tone", "event")]
         assert [one.label for one in given] == [one.proposed for one in given]
         page.keyboard.press("s")
         expect(page.locator("#status")).to_contain_text("Skipped · row")

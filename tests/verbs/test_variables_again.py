@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.runs.ledgers import paid_bills
 from tests.command_line import Pcs
-from tests.verbs.test_codebook import CONFIG, CoderProvider, write
+from tests.verbs.test_variables import CONFIG, CoderProvider, write
 
 pytestmark = pytest.mark.system
 
@@ -104,20 +103,21 @@ def test_fresh_asks_all_variables_again_once_and_keeps_the_old_ledger(pcs: Pcs) 
 def test_a_variable_that_is_another_now_is_refused_before_any_call(pcs: Pcs) -> None:
     found(pcs)
     Path("pcs.toml").write_text(CONFIG.replace("Which frames does the text use?", "Which frames are used?"))
-    before, ledger = Path("runs/data/topic/run.json").read_bytes(), paid()
+    before, ledger = Path("runs/data/book.json").read_bytes(), paid()
     for more in ([], ["--fresh"]):
-        assert "runs/data/frames/conflict has results of another instruction" in pcs.refused("run", "data.csv", *more)
-    assert (paid(), Path("runs/data/topic/run.json").read_bytes()) == (ledger, before)
+        assert "runs/data/variables/frames/conflict has results of another instruction" in pcs.refused(
+            "run", "data.csv", *more
+        )
+    assert (paid(), Path("runs/data/book.json").read_bytes()) == (ledger, before)
     assert not [*Path("runs/data").glob("ledger-*.db")]
     assert calls(found(pcs, "--replace")) == 80
-    assert (
-        len([*Path("runs/data").glob("**/earlier-*")]) == 4
-    )  # of the labels of the other variable, and of all together
+    assert len([*Path("runs/data").glob("earlier-*")]) == 1
 
 
 def test_a_classifier_is_of_one_variable() -> None:
     assert main(["run", "data.csv", "-q"]) == 0
-    said = re.escape("runs/data is a codebook: use load_run, or from_run(")
-    with pytest.raises(ConfigError, match=said + r"'runs/data/topic'\) for one variable"):
+    with pytest.raises(
+        ConfigError, match="runs/data has several variables: name one of them, runs/data/variables/topic,"
+    ):
         PCSClassifier.from_run("runs/data")
-    assert PCSClassifier.from_run("runs/data/topic").get_params()["task"].labels == ("economy", "health")
+    assert PCSClassifier.from_run("runs/data/variables/topic").get_params()["task"].labels == ("economy", "health")

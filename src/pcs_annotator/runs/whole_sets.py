@@ -1,8 +1,7 @@
-"""All labels of a variable together: what was learned about whole sets is in the folder of its first label."""
+"""All labels of a variable together: what was learned about whole sets of labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import Outcome
@@ -37,21 +36,25 @@ def whole_sets(
     return sets
 
 
-def sets_in_force(labels: Sequence[Path], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
+def sets_in_force(labels: Sequence[RunFolder], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
     """Return what was learned about all labels together, given their folders, and how questions are saved."""
-    runs = [Run.open(folder) for folder in labels]
+    runs = [Run.of(folder) for folder in labels]
     return recorded_sets([(run.folder, run.model_in_force()) for run in runs], [way and way.trial for way in frugal])
 
 
 def learn_sets(parts: Sequence[RunResult]) -> WholeSets:
-    """Learn about all labels of a text together from the fits of each, and write it into the folder of the first."""
+    """Learn about all labels of a text together from the fits of each, and store it."""
     promise = learning_of(replace(parts[0].config.learn, per_label=False, by="")).promise
-    folder = RunFolder(parts[0].folder.whole_set)
+    folder = _whole(parts[0].folder)
     fits = [read_json(part.folder.model, REFIT)["fit_id"] for part in parts]
-    folder.path.mkdir(exist_ok=True)
     sets, tested = _tested(folder, [part.learned.trial for part in parts], promise, " ".join(fits))
-    write_json(folder.model, {"fits": fits, "tested": tested, **to_plain(sets)})
+    write_json(folder.whole_set, {"fits": fits, "tested": tested, **to_plain(sets)})
     return sets
+
+
+def _whole(label: RunFolder) -> RunFolder:
+    """Return the part that stands for all labels of a variable, given that of one of them."""
+    return label.of(label.part.partition("=")[0])
 
 
 def _tested(
@@ -69,7 +72,7 @@ def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[He
 
     `trials` are of gold rows that are asked about as little as new texts, for which confidence and promise then are.
     """
-    path = RunFolder(labels[0][0].whole_set).model
+    path = _whole(labels[0][0]).whole_set
     if not path.exists():  # learned by an earlier version
         return WholeSets()
     values = read_json(path, REFIT)
@@ -82,7 +85,7 @@ def recorded_sets(labels: Sequence[tuple[RunFolder, Model]], trials: Sequence[He
     if before is None or sets.certificate is not before or not before.holds:
         return fit_whole_sets(whole_rows(trials)[1], None)._replace(certificate=sets.certificate)
     # asked about with fewer questions, sets are tested anew
-    return _tested(RunFolder(labels[0][0].whole_set), trials, before.promise, f"{' '.join(fits)} fewer")[0]
+    return _tested(_whole(labels[0][0]), trials, before.promise, f"{' '.join(fits)} fewer")[0]
 
 
 def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) -> str:
@@ -90,5 +93,5 @@ def _why_void(labels: Sequence[tuple[RunFolder, Model]], fits: Sequence[str]) ->
     for (folder, model), fit in zip(labels, fits, strict=True):
         then, now = read_json(folder.model, REFIT), model.certificate
         if then["fit_id"] != fit or now is None or now.revoked or now.why_not != then["certificate"]["why_not"]:
-            return f"model or promise of {folder.path} changed since: pcs fit of all labels makes this promise again"
+            return f"model or promise of {folder.home} changed since: pcs fit of all labels makes this promise again"
     return ""

@@ -1,12 +1,11 @@
-"""One text of a codebook for a person: a form with all its variables."""
+"""A text with several variables for a person: a form with all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pcs_annotator.base.text import series
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, said_view, text_view, verdict_form
 from pcs_annotator.faces.review.layout import chip, keys_of
-from pcs_annotator.reviewing.jointly import CodebookReview, answers_of
+from pcs_annotator.reviewing.book_review import BookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown, ShownVariable
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, tag, user_text
@@ -17,29 +16,13 @@ MOST_WITHOUT_SEARCH = 12  # labels that can be taken in without a box to search 
 NONE, CANNOT_TELL = "none", ""
 
 
-def save_form(review: CodebookReview, verdict: Given, form: Mapping[str, str]) -> str:
-    """Store the verdicts in a form, and return what to say; where models were hidden, on what they say something else.
-
-    Skipping a text skips all its variables.
-    """
-    if form.get("skip"):
-        review.submit(verdict, dict.fromkeys(review.reviews))
-        return f"Skipped · row {verdict.id}"
+def labels_in(form: Mapping[str, str], review: BookReview, verdict: Given) -> dict[str, str | None]:
+    """Return part → label in a form; skipping a text skips all its variables."""
+    if "" in review.reviews or form.get("skip"):
+        return dict.fromkeys(review.reviews, verdict.label)
     asked = form.get("asked", "").split("|")
     variables = {name: task for name, task in review.variables.items() if name in asked}
-    saved = review.submit(
-        verdict, dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
-    )
-    message, blind = (
-        f"Saved · row {verdict.id}",
-        {part: answer for part, answer in saved.items() if answer.blind and answer.label},
-    )
-    if not blind:
-        return message
-    other = [
-        f"{part} ({answer.proposed or 'no label'})" for part, answer in blind.items() if answer.label != answer.proposed
-    ]
-    return f"{message} · models differ on {series(other)}" if other else f"{message} · models say the same"
+    return dict(pair for name, task in variables.items() for pair in answers_of(name, task, form))
 
 
 def form_view(shown: Shown, visit: Visit) -> Markup:

@@ -41,7 +41,7 @@ def test_a_variable_without_gold_is_named_and_options_for_one_are_refused(
     tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["estimate", str(run), "--of", "economy"]) == 2
-    assert f"are about one variable: name its folder, such as {run / 'topic'}" in capsys.readouterr().err
+    assert f"are about one variable: name its folder, such as {run / 'variables/topic'}" in capsys.readouterr().err
     (tmp_path / "some").mkdir()
     (tmp_path / "none").mkdir()
     few = make_codebook(tmp_path / "some", rows=42, framed=0)

@@ -1,0 +1,160 @@
+"""The result of a run: one for each of its variables, and one table of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pcs_annotator.asking.annotators.together import YES
+from pcs_annotator.base.display import brief
+from pcs_annotator.core import result_names as names
+from pcs_annotator.core.events import Reviewed
+from pcs_annotator.judging.promise.sets import SetResult
+from pcs_annotator.runs.book import Book
+from pcs_annotator.runs.columns import result_columns, with_columns
+from pcs_annotator.runs.draw_registry import label_copies
+from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.run_result import RunResult
+from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.tables import write
+from pcs_annotator.tables.arrow import pa
+from pcs_annotator.tables.find import as_arrow
+from pcs_annotator.tables.write import OutputPolicy
+
+SHAPED = (names.WITHIN_ONE, names.LOW, names.HIGH, names.LEVEL)
+ResultColumns = Mapping[str, pa.Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookResult:
+    """The labels of all variables of a run.
+
+    Attributes:
+        book: The variables.
+        results: Part → its result; of a variable with any number of labels, each has a part, `variable=label`.
+        sets: Variable with any number of labels → all labels of a text together.
+    """
+
+    book: Book
+    results: Mapping[str, RunResult]
+    sets: Mapping[str, SetResult] = field(default_factory=dict)
+
+    __repr__ = brief
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.book.path
+
+    @property
+    def variables(self) -> Mapping[str, TaskSettings]:
+        """The variables, and what is asked about each."""
+        return self.book.variables
+
+    @property
+    def only(self) -> RunResult:
+        """The result of the only variable."""
+        (result,) = self.results.values()
+        return result
+
+    @property
+    def labels(self) -> Path:
+        """The table with all labels."""
+        return RunFolder(self.folder).labels
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return RunFolder(self.folder).report
+
+
+def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
+    """Write the user's rows with the labels of all variables and, after a review, what people said."""
+    results = result.results
+    people = {part: _people(each) for part, each in results.items()}
+    if any(people.values()):
+        people = {part: said or [None] * len(results[part].votes) for part, said in people.items()}
+    columns = book_columns(
+        result.variables, {part: _columns(each, people[part]) for part, each in results.items()}, result.sets
+    )
+    if result.book.named:
+        table, ours = as_arrow(RunFolder(result.folder).items), frozenset(columns)
+    else:
+        table, ours = result.only.dataset.table, names.result_names(result.only.votes.labels)
+    policy = OutputPolicy(spreadsheet_safe=spreadsheet_safe)
+    write.write_table(result.labels, with_columns(table, columns, ours), policy)
+
+
+def _people(result: RunResult) -> Sequence[Reviewed | None]:
+    """Return what people said about every row, and nothing if that changes no label."""
+    people = result.verdicts.by_place(len(result.votes))
+    if not people and _gold_of(result) != list(result.dataset.gold):  # gold is the final label of copies, too
+        return [None] * len(result.votes)
+    return people
+
+
+def _gold_of(result: RunResult) -> list[str | None]:
+    """Return the gold of every row, also of copies of texts that have gold."""
+    gold = list(result.dataset.gold)
+    label_copies(gold, [item.text for item in result.dataset.items], range(len(gold)))
+    return gold
+
+
+def _columns(result: RunResult, people: Sequence[Reviewed | None]) -> ResultColumns:
+    votes, gold = result.votes, _gold_of(result) if people else ()
+    return result_columns(result.model, votes, result.model.judged(votes), people, gold)
+
+
+def book_columns(
+    variables: Mapping[str, TaskSettings], by_part: Mapping[str, ResultColumns], sets: Mapping[str, SetResult]
+) -> dict[str, pa.Array]:
+    """Return the columns of results for all variables; those of a run with one variable keep their names.
+
+    Of a variable with any number of labels there are those that apply, how probable it is that all of them are right,
+    `accept` where every one is accepted, the same for the whole set, and the probability of each label.
+    """
+    if "" in by_part:
+        return {**by_part[""]}
+    columns: dict[str, pa.Array] = {}
+    for name, task in variables.items():
+        parts = [by_part[f"{name}={label}"] for label in task.labels] if task.kind == "many" else [by_part[name]]
+        of = _many(parts, task.labels, sets[name]) if task.kind == "many" else _single(parts[0])
+        columns |= {f"pcs_{name}{end}": values for end, values in of.items()}
+    return columns
+
+
+def _single(part: ResultColumns) -> dict[str, pa.Array]:
+    """Return the end of a column's name → its values, of a variable with one label per text."""
+    ends = {names.LABEL: "", **{name: name.removeprefix("pcs") for name in (names.CONFIDENCE, names.DECISION, *SHAPED)}}
+    return {end: part[name] for name, end in {**ends, names.FINAL_LABEL: "_final"}.items() if name in part}
+
+
+def _many(parts: Sequence[ResultColumns], labels: Sequence[str], whole: SetResult) -> dict[str, pa.Array]:
+    """Return the end of a column's name → its values, of a variable with any number of labels."""
+
+    def sets_of(name: str) -> pa.Array:
+        rows = zip(*(part[name].to_pylist() for part in parts), strict=True)
+        return pa.array([_set_of(row, labels) for row in rows], pa.string())
+
+    decisions = zip(*(part[names.DECISION].to_pylist() for part in parts), strict=True)
+    columns = {
+        "": sets_of(names.LABEL),
+        "_confidence": pa.array([*whole.confidence], pa.float64()),
+        "_decision": pa.array([_decided(row) for row in decisions], pa.string()),
+        "_set_decision": pa.array([*whole.decisions], pa.string()),
+    }
+    probability = names.probability_name(YES)
+    for label, part in zip(labels, parts, strict=True):
+        columns[f"={label}"] = part.get(probability, pa.nulls(len(part[names.LABEL]), pa.float64()))
+    return columns | ({"_final": sets_of(names.FINAL_LABEL)} if names.FINAL_LABEL in parts[0] else {})
+
+
+def _set_of(row: Sequence[str | None], labels: Sequence[str]) -> str | None:
+    if None in row:
+        return None
+    return ";".join(label for label, answer in zip(labels, row, strict=True) if answer == YES) or "none"
+
+
+def _decided(row: Sequence[str | None]) -> str | None:
+    return next((decision for decision in ("review", None) if decision in row), row[0])
