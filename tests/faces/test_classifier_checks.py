@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pcs_annotator import PCSClassifier, PcsWarning, Task
-from pcs_annotator.models.functions import FunctionModel
+from pcs_annotator.models.objects import FunctionModel
 
 pytestmark = pytest.mark.system
 

@@ -17,8 +17,7 @@ from pydantic import SecretStr
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.base.errors import ConfigError, RateLimited, ServerTrouble
 from pcs_annotator.core.chat import Message, Request, identity_of
-from pcs_annotator.models.functions import FunctionModel, fingerprint
-from pcs_annotator.models.langchain import LangChainModel
+from pcs_annotator.models.objects import FunctionModel, LangChainModel, fingerprint
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run
 
@@ -135,7 +134,7 @@ def test_lambdas_on_one_line_differ_and_using_a_function_changes_nothing(module:
 
 def test_the_digest_is_the_same_in_every_process(module: Importer) -> None:
     code = (
-        "import sys, users_own; from pcs_annotator.models.functions import fingerprint\n"
+        "import sys, users_own; from pcs_annotator.models.objects import fingerprint\n"
         "print(*(fingerprint(getattr(users_own, name)) for name in sys.argv[1:]))"
     )
     users = module(BEFORE)

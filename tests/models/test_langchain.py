@@ -16,7 +16,7 @@ from pcs_annotator.base.errors import (
     Unanswerable,
 )
 from pcs_annotator.core.chat import Message, Request
-from pcs_annotator.models.langchain import LangChainModel
+from pcs_annotator.models.objects import LangChainModel
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.relations.check_names import names
 from pcs_annotator.relations.check_words import Rewrite
+from pcs_annotator.relations.checks import names
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator import Expectation
-from pcs_annotator.relations.check_negation import LEXICAL, negation
 from pcs_annotator.relations.check_words import Rewrite
+from pcs_annotator.relations.checks import LEXICAL, negation
 
 DOUBLED = Expectation(negations="doubled")
 

@@ -14,8 +14,8 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import CheckResult
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.check_words import Rewrite
-from pcs_annotator.relations.checks import CHECKS, CheckedRelation, check_rewrite, read_judgement, run_checks
-from pcs_annotator.relations.combine import choose_relations
+from pcs_annotator.relations.checks import CHECKS, check_rewrite, read_judgement, run_checks
+from pcs_annotator.relations.combine import CheckedRelation, choose_relations
 from pcs_annotator.relations.function import FunctionRelation
 
 EXPECTS = {

@@ -8,8 +8,14 @@ from pcs_annotator import Expectation, PromptedRelation, Relation, RelationOptio
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, relations, rephrased
-from pcs_annotator.relations.checks import CheckedRelation
-from pcs_annotator.relations.combine import FirstOf, InTurn, choose_relations, find_relation, text_parts
+from pcs_annotator.relations.combine import (
+    CheckedRelation,
+    FirstOf,
+    InTurn,
+    choose_relations,
+    find_relation,
+    text_parts,
+)
 from pcs_annotator.relations.function import FunctionRelation
 
 WITH_MODEL = RelationOptions(rewriter=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Variant
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks import CheckedRelation
+from pcs_annotator.relations.combine import CheckedRelation
 from pcs_annotator.relations.prompted import built_in
 from pcs_annotator.relations.rewrite_in_reply import (
     DOES_NOT_APPLY,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Variant
+from pcs_annotator.relations.prompted import count_windows, cut_windows, has_words, rewrite_in_windows
 from pcs_annotator.relations.rewrite_in_reply import CHANGED_NOTHING, CUT_OFF, DOES_NOT_APPLY, REFUSES, Refused
-from pcs_annotator.relations.windows import count_windows, cut_windows, has_words, rewrite_in_windows
 
 SIGNS = st.text(alphabet="ab A.!?\n\t\"')。😀1,", max_size=200)
 

@@ -29,7 +29,7 @@ class Provider(Protocol):
         """Return the model of this name, after the colon; a missing key is a `ConfigError`, and nothing is sent yet."""
 
 
-_BUILT_IN = ("anthropic", "langchain", "local.in_process", "openai", "scripted")
+_BUILT_IN = ("anthropic", "local.in_process", "objects", "openai", "scripted")
 providers: Registry[Provider] = Registry(
     "model provider", "pcs_annotator.models", [f"pcs_annotator.models.{name}" for name in _BUILT_IN]
 )

@@ -7,8 +7,7 @@ from typing import Any, TypeGuard
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.models.catalog import provider_of
-from pcs_annotator.models.functions import FunctionModel
-from pcs_annotator.models.langchain import LangChainModel
+from pcs_annotator.models.objects import FunctionModel, LangChainModel
 from pcs_annotator.models.openai import open_url
 from pcs_annotator.models.provider import hide_keys, providers, read_environment, refuse_key
 

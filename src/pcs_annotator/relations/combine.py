@@ -10,7 +10,8 @@ from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import ORIGINAL, CheckResult, Expectation, Status, Variant
 from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, relations, rephrased
-from pcs_annotator.relations.checks import CheckedRelation
+from pcs_annotator.relations.check_words import Rewrite
+from pcs_annotator.relations.checks import check_rewrite
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.question import LabelOrder, WithExamples, Wording
 
@@ -70,6 +71,49 @@ class FirstOf(MadeOf):
             if variant.status == "changed":
                 break
         return variant
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRelation(MadeOf):
+    """A relation under the name that the user wrote, with every rewrite checked."""
+
+    inner: Relation  # the relation that rewrites
+    name: str  # as it appears in tables
+    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
+
+    @property
+    def parts(self) -> tuple[Relation, ...]:
+        """The relation that rewrites."""
+        return (self.inner,)
+
+    @property
+    def expects(self) -> Expectation:
+        """What its rewrites may do to a text."""
+        return self.inner.expects
+
+    def calls(self, text: str) -> float:
+        """Return the most calls: each attempt may be judged, and a rejected one is followed by another."""
+        attempt = self.inner.calls(text) + self.judged
+        return attempt if self.inner.deterministic else 2 * attempt
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the rewrite if it passes; a rejected one is tried once more, with the reason in the prompt."""
+        first = await self._attempt(text, context)
+        if first.status != "rejected" or self.inner.deterministic:
+            return first
+        second = await self._attempt(text, replace(context, hint=first.reason))
+        return second if second.status == "changed" else first
+
+    async def _attempt(self, text: str, context: Context) -> Variant:
+        variant = replace(await self.inner.rewrite(text, context), relation=self.name)
+        if variant.status != "changed" or variant.text is None:
+            return variant
+        rewrite = Rewrite(text, variant.text, self.expects)
+        verdicts = await check_rewrite(rewrite, context.ask if self.judged else None)
+        reason = "; ".join(verdict.detail for verdict in verdicts if not verdict.passed)
+        if not reason:
+            return replace(variant, checks=verdicts)
+        return replace(variant, status="rejected", text=None, refused=variant.text, reason=reason, checks=verdicts)
 
 
 def text_parts(relation: Relation) -> tuple[Relation, ...]:

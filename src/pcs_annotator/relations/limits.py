@@ -9,8 +9,7 @@ from hashlib import blake2b
 
 from pcs_annotator.base.text import series
 from pcs_annotator.relations.base import Relation, relations
-from pcs_annotator.relations.checks import CheckedRelation
-from pcs_annotator.relations.combine import FirstOf, InTurn
+from pcs_annotator.relations.combine import CheckedRelation, FirstOf, InTurn
 from pcs_annotator.relations.function import NotApplicable, TextRule
 from pcs_annotator.relations.language import LIMITS, NAMES, known_language
 

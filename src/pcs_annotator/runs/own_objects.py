@@ -8,7 +8,7 @@ from typing import TypeGuard
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.models.functions import fingerprint
+from pcs_annotator.models.objects import fingerprint
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.function import FunctionRelation, Rewriting, relation_of
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.models.local.forward import Network, Piece
-from pcs_annotator.models.local.gguf import read_gguf
+from pcs_annotator.models.local.llama import Network, Piece, read_gguf
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.models.local.gguf import from_q4_1, from_q8_0, read_gguf
+from pcs_annotator.models.local.llama import from_q4_1, from_q8_0, read_gguf
 from tests.models.embedded_engine.tiny import LAYERS, WIDTH, tokens
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator.models.local.embedded import label_log_probabilities
-from pcs_annotator.models.local.forward import Network, Piece
-from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelTree
+from pcs_annotator.models.local.llama import Network, Piece, read_gguf
 
 END = 2
 PROMPT = [11, 12, 13, 14]

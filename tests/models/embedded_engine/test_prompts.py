@@ -9,7 +9,7 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.models.local.embedded import TokenVocabulary, chat_prompt, label_prompt, parts_of
-from pcs_annotator.models.local.gguf import read_gguf
+from pcs_annotator.models.local.llama import read_gguf
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.phrases import all_phrases
 

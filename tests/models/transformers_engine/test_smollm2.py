@@ -12,8 +12,8 @@ from pcs_annotator.core.chat import QuestionParts
 from pcs_annotator.models.local import embedded as prompts
 from pcs_annotator.models.local.download import WEIGHTS, is_intact, weights_path
 from pcs_annotator.models.local.embedded import NumpyEngine
-from pcs_annotator.models.local.gguf import read_gguf
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree
+from pcs_annotator.models.local.llama import read_gguf
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

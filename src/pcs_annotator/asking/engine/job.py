@@ -23,7 +23,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Strategy, Vote, positions_of
 from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.combine import text_parts
-from pcs_annotator.relations.windows import cut_windows
+from pcs_annotator.relations.prompted import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]

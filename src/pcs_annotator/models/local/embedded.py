@@ -15,9 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from pcs_annotator.core.chat import Message, QuestionParts, Reply, Request, Usage, sendable
 from pcs_annotator.core.task import enumerated
-from pcs_annotator.models.local.forward import KVCache, Network, Piece
-from pcs_annotator.models.local.gguf import GgufFile, read_gguf
 from pcs_annotator.models.local.label_tree import Floats, Kept, LabelQuestion, LabelTree, Prompt, normalised
+from pcs_annotator.models.local.llama import GgufFile, KVCache, Network, Piece, read_gguf
 from pcs_annotator.models.local.runner import Encoded, Style, TextQuestion, WaitingQuestion
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
