@@ -121,12 +121,8 @@ def test_logprobs_have_the_label_first_and_all_alternatives() -> None:
         ("share_hang", 0, lambda got: True),
         ("share_truncated", 200, lambda got: got.body.startswith("{") and not got.body.endswith("}")),
         ("share_html", 200, lambda got: got.headers["content-type"] == "text/html"),
-        ("share_echo", 200, lambda got: got.text == "<label>hello</label>"),
         ("share_chatter", 200, lambda got: not any(label in got.text for label in LABELS)),
-        ("share_two_labels", 200, lambda got: sum(label in got.text for label in LABELS) == 2),
-        ("share_refusal", 200, lambda got: got.text.startswith("I'm sorry")),
         ("share_empty", 200, lambda got: got.text == ""),
-        ("share_cut", 200, lambda got: "</label>" not in got.text and '"finish_reason":"length"' in got.body),
         ("share_filtered", 200, lambda got: '"finish_reason":"content_filter"' in got.body),
     ],
 )
@@ -173,30 +169,27 @@ def test_answers_overlap_during_the_latency() -> None:
         assert time.monotonic() - began >= 0.05
         stats = stub.stats(full=True)
         assert stats.max_in_flight == 40
-        assert len(stats.arrivals) == len(stats.answered_at) == len(stats.by_question) == 40
+        assert len(stats.arrivals) == len(stats.answered_at) == stats.questions == 40
 
     talk(Behaviour(latency_s=0.05, record_times=True), test)
 
 
-def test_calls_beyond_the_rate_get_429_and_rate_limit_headers() -> None:
+def test_calls_beyond_the_rate_get_429_and_how_long_to_wait() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         got = await ask_many(ask, 30)
         passed = [reply for reply in got if reply.status == 200]
         refused = [reply for reply in got if reply.status == 429]
         assert 5 <= len(passed) <= 10
         assert stub.stats().by_kind == {"answer": len(passed), "limited": len(refused)}
-        assert passed[0].headers["x-ratelimit-limit-requests"] == "5"
-        assert refused[0].headers["x-ratelimit-remaining-requests"] == "0"
-        assert refused[0].headers["x-ratelimit-reset-requests"].endswith("s")
         assert refused[0].headers["retry-after"] == "1"
-        stub.change(retry_after="none", limit_headers=False)
+        stub.change(retry_after="none")
         refused = [reply for reply in await ask_many(ask, 30) if reply.status == 429]
-        assert not {"retry-after", "x-ratelimit-remaining-requests"} & refused[0].headers.keys()
+        assert "retry-after" not in refused[0].headers
         stub.change(retry_after="exact")
         refused = [reply for reply in await ask_many(ask, 30) if reply.status == 429]
         assert 0 < float(refused[0].headers["retry-after"]) <= 0.5
 
-    talk(Behaviour(rate=2, burst=5, limit_headers=True), test)
+    talk(Behaviour(rate=2, burst=5), test)
 
 
 def test_refused_questions_get_the_code_of_the_reason() -> None:

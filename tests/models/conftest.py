@@ -1,7 +1,5 @@
 """Real sockets, limited to this machine."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

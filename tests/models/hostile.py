@@ -1,7 +1,5 @@
 """Servers that send what no server should, one per case, and a client that asks them."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A small chat server on this machine, and requests to send to it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -29,8 +27,6 @@ class Seen:
 
 @dataclass
 class Stub:
-    """A running server."""
-
     port: int = 0
     seen: list[Seen] = field(default_factory=list)
 
@@ -96,14 +92,12 @@ def question(
     constraint: Constraint | None = None,
     logprobs: int = 0,
 ) -> Request:
-    """A request."""
     head = (Message("system", system),) if system is not None else ()
     messages = (*head, Message("user", text))
     return Request(messages=messages, max_tokens=max_tokens, constraint=constraint, logprobs=logprobs)
 
 
 async def ask_once(model: ChatModel, request: Request | None = None) -> Reply:
-    """Ask and close."""
     try:
         return await model.ask(request or question())
     finally:

@@ -1,7 +1,5 @@
 """Answers of batch APIs that are not as expected; what is expected is tested with the stub server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator.core.chat import Usage

@@ -1,7 +1,5 @@
 """Weights are downloaded once, checked, and never incomplete; here from a folder with a small package."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

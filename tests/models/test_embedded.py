@@ -1,7 +1,5 @@
 """The embedded model: names and errors always, answers if its weights are in the cache."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """All the ways in which a server can fail, over real sockets, for both protocols."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import traceback
@@ -28,7 +26,6 @@ from tests.models.stub import KEY, Answer, ask_once, completion, run, says, serv
 
 
 def failing(answer: Answer, spec: str = "groq:llama-x") -> ModelError:
-    """The error that a question raises."""
 
     async def go() -> ModelError:
         async with serving(answer) as stub:

@@ -1,7 +1,5 @@
 """What hostile servers cost; `benchmarks/hostile.py` measures more of it."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

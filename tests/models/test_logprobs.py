@@ -1,7 +1,5 @@
 """Log-probabilities as servers send them, and as the ledger stores them."""
 
-from __future__ import annotations
-
 from math import inf, isnan, nan
 from typing import Any
 
@@ -28,7 +26,6 @@ def read(entries: object, text: str) -> tuple[TokenPosition, ...] | str | None:
 
 
 def kept(entries: list[dict[str, Any]], text: str) -> list[str]:
-    """The tokens that are kept."""
     found = read(entries, text)
     assert isinstance(found, tuple), found
     return [position.token for position in found]

@@ -1,7 +1,5 @@
 """What people really have in their files: no relation raises, and none presents half a text as the whole."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The same people, places and addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator.relations.check_words import Rewrite

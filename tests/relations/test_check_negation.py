@@ -1,7 +1,5 @@
 """What is denied stays denied, what is not stays so."""
 
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator import Expectation

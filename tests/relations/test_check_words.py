@@ -1,7 +1,5 @@
 """Nothing changed, a part missing, a number changed."""
 
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator import Expectation

@@ -1,7 +1,5 @@
 """All checks together: on spoilt rewrites, on the rewrites of weak models, on bad input."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Files in other languages than English: what can be asked, what cannot, and who says so."""
 
-from __future__ import annotations
-
 import csv
 import json
 import warnings

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable
@@ -26,7 +24,6 @@ INSIDE = re.compile(r"<(text-\d+)>\n(.*)\n</\1>", re.DOTALL)
 
 
 def text_in(request: Request) -> str:
-    """Return the text that a request is about."""
     found = INSIDE.search(request.messages[-1].content)
     assert found is not None
     return found[2]

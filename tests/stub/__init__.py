@@ -14,8 +14,6 @@ It runs in this process, or in a separate one, so that CPU measurements of the c
 Every decision is a hash of the seed, the question and its attempt number; only the token bucket uses a clock.
 """
 
-from __future__ import annotations
-
 from tests.stub.behaviour import Behaviour
 from tests.stub.counters import Stats
 from tests.stub.process import StubProcess, stub_process

@@ -1,7 +1,5 @@
 """`python -m tests.stub`: a stub server that prints its URL and stops after a while."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc
@@ -15,7 +13,6 @@ from tests.stub.server import HOST, StubServer
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the argument parser."""
     line = argparse.ArgumentParser(prog="python -m tests.stub", description=__doc__)
     line.add_argument("--host", default=HOST, help=f"must be {HOST}")
     line.add_argument("--port", type=int, default=0, help="0 for a free one")

@@ -1,7 +1,5 @@
 """The stub's answers: a label by hash, a rewritten text, or a bad answer of some kind."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache
@@ -14,24 +12,18 @@ _OPENERS = ("Indeed,", "Notably,", "Frankly,", "Clearly,", "Honestly,", "Actuall
 _REWRITE_TAG = re.compile(r"<(rewrit\w*)>")
 _EMPTY_VALUES = {"number": 0, "integer": 0, "boolean": False, "array": [], "object": {}, "null": None}
 CHATTER = "Thank you for sharing this! Let me know how else I may be of help today."
-REFUSAL = "I'm sorry, but I can't help with that request."
 
 
 class Answer(NamedTuple):
     """The text of an answer, its finish reason, and the label in it, if one was chosen; or several, in tags."""
 
     text: str
-    finish: Literal["stop", "length", "filter"] = "stop"
+    finish: Literal["stop", "filter"] = "stop"
     label: str = ""
     parts: tuple[tuple[str, str], ...] = ()
 
 
-_FIXED = {
-    "chatter": Answer(CHATTER),
-    "refusal": Answer(REFUSAL),
-    "empty": Answer(""),
-    "filtered": Answer("", finish="filter"),
-}
+_FIXED = {"chatter": Answer(CHATTER), "empty": Answer(""), "filtered": Answer("", finish="filter")}
 
 
 def labels_of(question: Question, behaviour: Behaviour) -> tuple[str, ...]:
@@ -49,18 +41,11 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
     """Return the answer of a kind: `answer`, or the name of a share for bad answers."""
     if kind in _FIXED:
         return _FIXED[kind]
-    if kind == "echo":
-        return Answer(f"<label>{question.text}</label>")
-    if kind == "two_labels":
-        return Answer("It could be {} or {}.".format(*(labels_of(question, behaviour) * 2)[:2]))
-    if kind != "cut" and _asks_for_rewriting(question.system):
+    if _asks_for_rewriting(question.system):
         keys = _ways_of_rewriting(question.system)
         return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
     label = chosen_label(question, behaviour)
-    if kind == "cut":
-        return Answer(f"<label>{label[:-1]}", finish="length")
-    said = Answer(in_form(label, question, behaviour), label=label)
-    return several(question, behaviour) if question.parts else said
+    return several(question, behaviour) if question.parts else Answer(in_form(label, question, behaviour), label=label)
 
 
 def several(question: Question, behaviour: Behaviour) -> Answer:

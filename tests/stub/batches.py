@@ -1,7 +1,5 @@
 """Batches of both protocols: files of requests, and Anthropic's message batches."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -38,27 +36,14 @@ class _Result(NamedTuple):
 
 @dataclass
 class _Batch:
-    """A batch.
-
-    Attributes:
-        name: Its ID.
-        way: `messages/batches` or `batches`.
-        source: The file of requests.
-        lines: Custom ID, body and path of every request.
-        created: When it was created.
-        end: How it will end.
-        tokens: Tokens that wait in the queue as long as it is under way.
-        results: Set when it has ended.
-    """
-
     name: str
-    way: str
-    source: str
-    lines: list[tuple[str, bytes, str]]
+    way: str  # `messages/batches` or `batches`
+    source: str  # the file of requests
+    lines: list[tuple[str, bytes, str]]  # custom ID, body and path of every request
     created: float
-    end: str
-    tokens: int
-    results: list[_Result] | None = None
+    end: str  # how it will end
+    tokens: int  # that wait in the queue as long as it is under way
+    results: list[_Result] | None = None  # set when it has ended
     trouble: str = ""
     files: dict[str, str] = field(default_factory=dict)
 
@@ -112,19 +97,10 @@ class Batches:
                 return _missing()
             read = [json.loads(line) for line in self.files[source].splitlines()]
             rows = [(row["custom_id"], row["body"], "/v1/chat/completions") for row in read]
-        if len(rows) > behaviour.batch_lines:
-            return _refused(400, "invalid_request", f"A batch has at most {behaviour.batch_lines} requests.")
         lines = [(one, json.dumps(body, ensure_ascii=False).encode(), path) for one, body, path in rows]
         faulty = len(self.batches) < behaviour.batch_faults
-        batch = _Batch(
-            name,
-            way,
-            source,
-            lines,
-            time.time(),
-            behaviour.batch_end if faulty else "completed",
-            sum(len(body) for _, body, _ in lines) // 4,
-        )
+        end = behaviour.batch_end if faulty else "completed"
+        batch = _Batch(name, way, source, lines, time.time(), end, sum(len(body) for _, body, _ in lines) // 4)
         waiting = sum(other.tokens for other in self.batches.values() if other.results is None)
         if behaviour.batch_tokens is not None and waiting + batch.tokens > behaviour.batch_tokens:
             message = f"Enqueued token limit reached. Limit: {behaviour.batch_tokens:,} enqueued tokens."
@@ -199,15 +175,9 @@ class Batches:
             idle = len(results) - right - wrong
             counts = {"processing": 0 if done else len(batch.lines), "succeeded": right, "errored": wrong}
             counts |= {"canceled": idle * (batch.end == "cancelled"), "expired": idle * (batch.end == "expired")}
-            when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.created))
-            url = f"https://elsewhere.invalid/{batch.name}/results" if done else None
-            status = "ended" if done else "in_progress"
-            return told | {
-                "created_at": when,
-                "processing_status": status,
-                "request_counts": counts,
-                "results_url": url,
-            }
+            told["created_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.created))
+            told["results_url"] = f"https://elsewhere.invalid/{batch.name}/results" if done else None
+            return told | {"processing_status": "ended" if done else "in_progress", "request_counts": counts}
         code, _, message = batch.trouble.partition(" ")
         errors = [{"code": code, "message": message}] if batch.trouble else []
         names = {f"{kind}_file_id": batch.files.get(kind) for kind in ("output", "error")}
@@ -219,7 +189,6 @@ class Batches:
 
 
 def _message(result: _Result, end: str) -> dict[str, Any]:
-    """Return a result of a message batch."""
     kinds = {"cancelled": "canceled", "expired": "expired"}
     if result.status == 200:
         told = {"type": "succeeded", "message": json.loads(result.body)}
@@ -229,7 +198,6 @@ def _message(result: _Result, end: str) -> dict[str, Any]:
 
 
 def _row(result: _Result, end: str) -> dict[str, Any]:
-    """Return a line of a file of results."""
     told = {"id": f"req_{result.custom_id}", "custom_id": result.custom_id}
     if not result.status:
         return told | {"response": None, "error": _NEVER_RUN[end]}

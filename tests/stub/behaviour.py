@@ -1,7 +1,5 @@
 """How the stub behaves: its settings, the choice of faults, and the token bucket."""
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -29,7 +27,6 @@ class Behaviour:
     burst: int = 10  # capacity of the bucket in calls
     # whether a 429 has a `Retry-After`: none, in whole seconds (rounded up), or exact
     retry_after: RetryAfter = "whole"
-    limit_headers: bool = False  # whether `x-ratelimit-*` (`anthropic-ratelimit-*`) headers report the bucket
     share_429: float = 0.0  # refused at random, in addition to the bucket
     share_500: float = 0.0  # internal error
     share_503: float = 0.0  # overloaded
@@ -40,12 +37,8 @@ class Behaviour:
     share_hang: float = 0.0  # no answer, ever
     share_truncated: float = 0.0  # 200 with half of the JSON
     share_html: float = 0.0  # 200 with an HTML page
-    share_echo: float = 0.0  # the text of the question in label tags
     share_chatter: float = 0.0  # a friendly sentence without a label
-    share_two_labels: float = 0.0  # two labels without tags
-    share_refusal: float = 0.0  # an apology
     share_empty: float = 0.0  # an empty answer
-    share_cut: float = 0.0  # cut off inside the label; finish reason `length`
     share_filtered: float = 0.0  # 200 with an empty answer; finish reason `content_filter`
     faults_only_first: bool = False  # whether retries of a question have no faults
     # maximum number of characters in all messages; longer questions get a context-length error
@@ -63,7 +56,6 @@ class Behaviour:
     batch_end: BatchEnd = "completed"  # how a batch ends
     batch_done: float = 0.5  # share of the requests that were answered when a batch expires or is cancelled
     batch_faults: int = 1_000_000  # how many batches end like that; later ones are completed
-    batch_lines: int = 50_000  # the most requests in a batch
     batch_tokens: int | None = None  # the most tokens that may wait in batches under way. None: no limit
     batch_ids: BatchIds = "right"  # whether results also have IDs that nobody asked for, or the same one twice
     batch_drop: bool = False  # whether the connection breaks the first time a file of results is fetched
@@ -82,10 +74,9 @@ class Behaviour:
         return {name.removeprefix(SHARE): getattr(self, name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain JSON values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def changed(self, changes: Mapping[str, Any]) -> Behaviour:
+    def changed(self, changes: Mapping[str, Any]) -> "Behaviour":
         """Return a copy with some fields changed; lists become tuples, an unknown name raises ValueError."""
         values = self.to_json()
         if unknown := changes.keys() - values.keys():
@@ -146,8 +137,3 @@ class TokenBucket:
             return (1 - self.tokens) / self.rate
         self.tokens -= 1
         return 0.0
-
-    @property
-    def reset_after(self) -> float:
-        """Seconds until the bucket is full again."""
-        return (self.burst - self.tokens) / self.rate

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.stub.server import Stub
 
 MAX_BODY = 8 * 2**20
 MAX_BATCH = 128 * 2**20
@@ -13,23 +16,12 @@ MAX_HEAD = 64 * 2**10
 
 
 class Request(NamedTuple):
-    """One request.
-
-    Attributes:
-        method: `GET`, `POST` …
-        path: Path and query.
-        head: Everything before the empty line.
-        lower: The head in lower case.
-        body: The raw body.
-        fault: HTTP status for refusing a request that was not read to its end, else 0.
-    """
-
     method: str
-    path: str
-    head: bytes
-    lower: bytes
+    path: str  # with the query
+    head: bytes  # everything before the empty line
+    lower: bytes  # the head in lower case
     body: bytes = b""
-    fault: int = 0
+    fault: int = 0  # HTTP status for refusing a request that was not read to its end, else 0
 
     def header(self, name: bytes) -> str:
         """Return the value of a header, or ""; the name is in lower case."""
@@ -49,50 +41,22 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What to send, when, and what to do with the connection.
+    """What to send, when, and what to do with the connection."""
 
-    Attributes:
-        data: The bytes to send, including the status line; possibly none.
-        status: HTTP status of a complete reply, else 0.
-        delay: Seconds to wait before sending.
-        then: What to do after sending; `linger` closes after giving the caller time to read, `half` only says that
-            no more is sent, `hang` never sends.
-        question: Hash of the question, for the counters; empty for other requests.
-        paid: Whether a real server would charge for this answer.
-    """
-
-    data: bytes
-    status: int = 0
-    delay: float = 0.0
+    data: bytes  # with the status line; possibly none
+    status: int = 0  # of a complete reply, else 0
+    delay: float = 0.0  # seconds to wait before sending
+    # what to do after sending: `linger` closes after giving the caller time to read, `half` only says that no more is
+    # sent, `hang` never sends
     then: Literal["keep", "close", "linger", "reset", "half", "hang"] = "keep"
-    question: bytes = b""
-    paid: bool = False
-
-
-class Server(Protocol):
-    """What a connection needs of its server."""
-
-    def opened(self, connection: Connection) -> None:
-        """Record a new connection."""
-
-    def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
-
-    def handle(self, request: Request) -> Reply:
-        """Decide what to reply."""
-        ...
-
-    def sent(self, reply: Reply) -> None:
-        """Record that the reply was sent."""
-
-    def abandoned(self, reply: Reply) -> None:
-        """Record that the caller disconnected before the reply."""
+    question: bytes = b""  # hash of the question, for the counters; empty for other requests
+    paid: bool = False  # whether a real server would charge for this answer
 
 
 class Connection(asyncio.Protocol):
     """A caller's connection: each request is answered before the next is read."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Stub) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
@@ -117,7 +81,6 @@ class Connection(asyncio.Protocol):
         self._server.closed(self)
 
     def abort(self) -> None:
-        """Close at once, even during a request."""
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -1,14 +1,11 @@
 """Answers and errors as HTTP, in the formats of OpenAI and Anthropic."""
 
-from __future__ import annotations
-
 import json
 import math
-import time
 from typing import Any, Literal
 
 from tests.stub.answers import Answer
-from tests.stub.behaviour import Behaviour, TokenBucket
+from tests.stub.behaviour import Behaviour
 from tests.stub.questions import Question
 
 Dialect = Literal["openai", "anthropic"]
@@ -18,8 +15,8 @@ _REASONS |= {411: "Length Required", 413: "Content Too Large", 429: "Too Many Re
 _REASONS |= {500: "Internal Server Error", 503: "Service Unavailable"}
 _ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error"}
 _ANTHROPIC_TYPES |= {413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 503: "overloaded_error"}
-_OPENAI_FINISH = {"stop": "stop", "length": "length", "filter": "content_filter"}
-_ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "filter": "refusal"}
+_OPENAI_FINISH = {"stop": "stop", "filter": "content_filter"}
+_ANTHROPIC_FINISH = {"stop": "end_turn", "filter": "refusal"}
 
 
 def http(status: int, body: bytes, headers: str = "", content_type: str = "application/json") -> bytes:
@@ -29,7 +26,6 @@ def http(status: int, body: bytes, headers: str = "", content_type: str = "appli
 
 
 def error(dialect: Dialect, status: int, code: str, message: str) -> bytes:
-    """Return the body of an error."""
     if dialect == "anthropic":
         inner: dict[str, Any] = {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}
         return json.dumps({"type": "error", "error": inner}).encode()
@@ -66,7 +62,6 @@ def models(behaviour: Behaviour) -> bytes:
 
 
 def wait_header(behaviour: Behaviour, seconds: float) -> str:
-    """Return the `Retry-After` header, if the behaviour has one."""
     match behaviour.retry_after:
         case "none":
             return ""
@@ -74,17 +69,3 @@ def wait_header(behaviour: Behaviour, seconds: float) -> str:
             return f"Retry-After: {max(1, math.ceil(seconds))}\r\n"
         case "exact":
             return f"Retry-After: {seconds:.3f}\r\n"
-
-
-def limit_headers(dialect: Dialect, bucket: TokenBucket) -> str:
-    """Return the headers in which servers report their rate limits."""
-    remaining, reset = int(bucket.tokens), bucket.reset_after
-    if dialect == "anthropic":
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + reset))
-        name = "anthropic-ratelimit-requests"
-        return f"{name}-limit: {bucket.burst}\r\n{name}-remaining: {remaining}\r\n{name}-reset: {when}\r\n"
-    after = f"{reset * 1000:.0f}ms" if reset < 1 else f"{reset:.3f}s"
-    return (
-        f"x-ratelimit-limit-requests: {bucket.burst}\r\nx-ratelimit-remaining-requests: {remaining}\r\n"
-        f"x-ratelimit-reset-requests: {after}\r\n"
-    )

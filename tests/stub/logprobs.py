@@ -1,7 +1,5 @@
 """The log-probabilities of the stub's answers: tokens as servers send them, with probabilities that tests know."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

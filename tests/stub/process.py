@@ -1,7 +1,5 @@
 """The stub in a separate process."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -28,15 +26,12 @@ class StubProcess:
         self.pid = pid
 
     def stats(self, *, full: bool = False) -> Stats:
-        """Return the counters; `full` adds answers by question, and times if they are recorded."""
         return Stats.from_json(self._call("GET", f"/__stats?full={int(full)}"))
 
     def change(self, **changes: Any) -> None:
-        """Change the behaviour; the bucket is filled, counters and attempts are kept."""
         self._call("POST", "/__behaviour", json.dumps(changes))
 
     def reset(self) -> None:
-        """Reset all counters and attempts, and fill the bucket."""
         self._call("POST", "/__reset", "")
 
     def _call(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:

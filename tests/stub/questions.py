@@ -1,7 +1,5 @@
 """Parses requests: the model, the text, and the labels to choose from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -22,39 +20,23 @@ _DEPLOYMENT = re.compile(r"/deployments/([^/?]+)/")
 
 
 class Question(NamedTuple):
-    """A parsed chat request.
-
-    Attributes:
-        model: The model's name.
-        system: All system messages, joined.
-        text: The part between markers in the last user message, or all of that message.
-        labels: The labels that the request names, possibly none.
-        form: The requested form of the answer.
-        schema: The JSON schema of the answer, if any.
-        chars: Number of characters in all messages.
-        logprobs: Whether log-probabilities are requested.
-        top_logprobs: How many alternatives of each token.
-        counted: Whether `logprobs` is their number, as in the older protocol.
-        stream: Whether a streamed answer is requested.
-        parts: Name and labels of each of several questions in one call; none if there is one question.
-    """
+    """A parsed chat request."""
 
     model: str
-    system: str
-    text: str
-    labels: tuple[str, ...]
-    form: Form
-    schema: dict[str, Any] | None
-    chars: int
-    logprobs: bool
-    top_logprobs: int
-    counted: bool
-    stream: bool
-    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    system: str  # all system messages, joined
+    text: str  # the part between markers in the last user message, or all of that message
+    labels: tuple[str, ...]  # that the request names, possibly none
+    form: Form  # of the answer
+    schema: dict[str, Any] | None  # of the answer, if any
+    chars: int  # in all messages
+    logprobs: bool  # whether log-probabilities are requested
+    top_logprobs: int  # how many alternatives of each token
+    counted: bool  # whether `logprobs` is their number, as in the older protocol
+    stream: bool  # whether a streamed answer is requested
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()  # name and labels of each of several questions in one call
 
 
 def read_question(body: dict[str, Any], path: str) -> Question:
-    """Parse a request of either protocol."""
     system = _plain(body["system"]) if "system" in body else ""
     chars, last = len(system), ""
     for turn in body["messages"]:

@@ -1,7 +1,5 @@
 """The stub itself: its decisions about requests, and its server in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from tests.stub.batches import Batches
 from tests.stub.behaviour import Behaviour, Dice, TokenBucket, digest
 from tests.stub.connection import Connection, Reply, Request
 from tests.stub.counters import Counters, Stats
-from tests.stub.formats import HTML, Dialect, completion, error, http, limit_headers, models, wait_header
+from tests.stub.formats import HTML, Dialect, completion, error, http, models, wait_header
 from tests.stub.logprobs import logprobs
 from tests.stub.questions import Question, read_question
 
@@ -44,11 +42,10 @@ class Stub:
 
     @property
     def url(self) -> str:
-        """Base URL for OpenAI clients."""
         return f"{self.root}/v1"
 
     def stats(self, *, full: bool = False) -> Stats:
-        """Return the counters; `full` adds answers by question, and times if they are recorded."""
+        """Return the counters; `full` adds the times that were recorded."""
         return self.counters.stats(full=full)
 
     def change(self, **changes: Any) -> None:
@@ -66,27 +63,22 @@ class Stub:
         self._bucket = None if behaviour.rate is None else TokenBucket(behaviour.rate, behaviour.burst)
 
     def opened(self, connection: Connection) -> None:
-        """Record a new connection."""
         self.connections.add(connection)
         self.counters.connections += 1
 
     def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
         self.connections.discard(connection)
 
     def sent(self, reply: Reply) -> None:
-        """Count a reply that was sent."""
         if reply.question:
             record = self.behaviour.record_times
             self.counters.replied(reply.question, reply.status, paid=reply.paid, record=record)
 
     def abandoned(self, reply: Reply) -> None:
-        """Count a caller that disconnected before the reply."""
         if reply.question:
             self.counters.left()
 
     def handle(self, request: Request) -> Reply:
-        """Decide what to reply."""
         path = request.path.partition("?")[0].rstrip("/")
         if request.fault:
             code, message = _REFUSALS[request.fault]
@@ -142,15 +134,14 @@ class Stub:
 
     def _decide(self, request: Request, dialect: Dialect, mark: bytes) -> tuple[str, float, Reply]:
         """Return the kind of reply, its delay, and the reply."""
-        behaviour, headers = self.behaviour, ""
+        behaviour = self.behaviour
         if request.head and behaviour.key is not None and not self._lets_in(request):
             return _refuse(dialect, 401, "invalid_api_key", "Incorrect API key provided.")
         if self._bucket is not None:
             wait = self._bucket.take()
-            headers = limit_headers(dialect, self._bucket) if behaviour.limit_headers else ""
             if wait:
                 # Not counted as an attempt: the faults of a question must not depend on the clock.
-                return "limited", 0.0, _error(dialect, 429, headers + wait_header(behaviour, wait))
+                return "limited", 0.0, _error(dialect, 429, wait_header(behaviour, wait))
         try:
             question = read_question(json.loads(request.body.decode()), request.path)
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -161,8 +152,8 @@ class Stub:
             return _refuse(dialect, *unfit)
         kind, delay = self._dice.draw(mark, self.counters.attempt(mark))
         if kind == "429":
-            return kind, 0.0, _error(dialect, 429, headers + wait_header(behaviour, 0.05))
-        return kind, delay, self._reply(kind, question, dialect, mark, headers)
+            return kind, 0.0, _error(dialect, 429, wait_header(behaviour, 0.05))
+        return kind, delay, self._reply(kind, question, dialect, mark)
 
     def _unfit(self, question: Question) -> tuple[int, str, str] | None:
         behaviour = self.behaviour
@@ -186,13 +177,13 @@ class Stub:
             return 400, "content_filter", "The response was filtered by the content filtering policy."
         return None
 
-    def _reply(self, kind: str, question: Question, dialect: Dialect, mark: bytes, headers: str) -> Reply:
+    def _reply(self, kind: str, question: Question, dialect: Dialect, mark: bytes) -> Reply:
         if kind in _SILENT:
             return _SILENT[kind]
         if kind in ("500", "503"):
-            return _error(dialect, int(kind), headers)
+            return _error(dialect, int(kind))
         if kind == "html":
-            return Reply(http(200, HTML, headers, "text/html"), 200)
+            return Reply(http(200, HTML, content_type="text/html"), 200)
         said = answer(kind, question, self.behaviour)
         if self.label_of is not None:
             label = self.label_of(question)
@@ -206,17 +197,17 @@ class Stub:
         body = completion(dialect, mark.hex(), question, said, logs)
         if kind in ("drop_middle", "half_closed"):
             then: Literal["close", "half"] = "close" if kind == "drop_middle" else "half"
-            return Reply(http(200, body, headers)[: -len(body) // 2], then=then)
+            return Reply(http(200, body)[: -len(body) // 2], then=then)
         if kind == "truncated":
-            return Reply(http(200, body[: len(body) // 2], headers), 200)
-        return Reply(http(200, body, headers), 200, paid=True)
+            return Reply(http(200, body[: len(body) // 2]), 200)
+        return Reply(http(200, body), 200, paid=True)
 
 
 def _json(status: int, value: object) -> Reply:
     return Reply(http(status, json.dumps(value).encode()), status)
 
 
-def _error(dialect: Dialect, status: int, headers: str) -> Reply:
+def _error(dialect: Dialect, status: int, headers: str = "") -> Reply:
     return Reply(http(status, error(dialect, status, *_REFUSALS[status]), headers), status)
 
 

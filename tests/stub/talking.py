@@ -1,7 +1,5 @@
 """A client for the stub's own tests."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
@@ -27,13 +25,11 @@ class Got(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the answer."""
         content: str = json.loads(self.body)["choices"][0]["message"]["content"]
         return content
 
     @property
     def code(self) -> str:
-        """The error's code."""
         code: str = json.loads(self.body)["error"]["code"]
         return code
 
@@ -74,5 +70,4 @@ def talk(behaviour: Behaviour, test: Callable[[Stub, Ask], Awaitable[None]]) -> 
 
 
 async def ask_many(ask: Ask, count: int) -> list[Got]:
-    """Ask different questions at once."""
     return await asyncio.gather(*(ask(question(f"text {number}")) for number in range(count)))

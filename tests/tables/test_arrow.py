@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path
@@ -76,24 +74,21 @@ def test_every_kind_of_frame_gives_the_same_columns(table: object) -> None:
     assert texts == ROWS
 
 
-def test_csv_texts_stay_as_they_are_written(tmp_path: Path) -> None:
-    path = written(tmp_path, "id,a|r,b|r,c|r,d|r\n007,1.0,TRUE,null, spaced \n")
-    assert as_arrow(path).to_pylist() == [{"id": "007", "a|r": "1.0", "b|r": "TRUE", "c|r": "null", "d|r": " spaced "}]
+MANY = [f"é{number}|{'r' * 30}" for number in range(3000)]
 
 
-def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
-    path = written(tmp_path, 'id,"te\nxt",a|r\n1,"He said ""no"",\nthen left.",fake\n')
-    assert as_arrow(path).to_pylist() == [{"id": "1", "te\nxt": 'He said "no",\nthen left.', "a|r": "fake"}]
-
-
-def test_texts_below_a_header_with_a_line_end_stay_as_they_are_written(tmp_path: Path) -> None:
-    assert as_arrow(written(tmp_path, '"te\nxt",id\nfine,007\n'))["id"].to_pylist() == ["007"]
-
-
-def test_texts_below_a_very_long_header_stay_as_they_are_written(tmp_path: Path) -> None:
-    names = [f"é{number}|{'r' * 30}" for number in range(3000)]
-    path = written(tmp_path, ",".join(names) + "\n" + ",".join(["007"] * len(names)) + "\n")
-    assert set(as_arrow(path).to_pylist()[0].values()) == {"007"}
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ("id,a|r,b|r,c|r\n007,1.0,TRUE, spaced \n", {"id": "007", "a|r": "1.0", "b|r": "TRUE", "c|r": " spaced "}),
+        ("id,a|r\n7,null\n", {"id": "7", "a|r": "null"}),
+        ('id,"te\nxt"\n007,"He said ""no"",\nthen left."\n', {"id": "007", "te\nxt": 'He said "no",\nthen left.'}),
+        (",".join(MANY) + "\n" + ",".join(["007"] * len(MANY)) + "\n", dict.fromkeys(MANY, "007")),
+    ],
+    ids=["cells", "null", "quotes", "a very long header"],
+)
+def test_csv_texts_stay_as_they_are_written(tmp_path: Path, content: str, row: dict[str, str]) -> None:
+    assert as_arrow(written(tmp_path, content)).to_pylist() == [row]
 
 
 @pytest.mark.parametrize(
@@ -122,86 +117,55 @@ def test_unreadable_csv_is_refused(tmp_path: Path, content: str | bytes, parts: 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "parts"),
+    ("name", "content", "words"),
     [
-        pytest.param("votes.csv.gz", b"id,a|r\n1,x\n", ["votes.csv.gz", "cannot be read"], id="not compressed"),
-        pytest.param("votes.csv.gz", gzip.compress(b""), ["votes.csv.gz", "cannot be read"], id="compressed nothing"),
-        pytest.param(
-            "votes.csv.gz", gzip.compress(b"id,a|r\n1,x\n" * 99)[:-20], ["votes.csv.gz", "cannot be read"], id="cut off"
-        ),
-        pytest.param(
-            "votes.parquet", b"id,a|r\n1,x\n", ["votes.parquet is a text file", ".csv"], id="a CSV called Parquet"
-        ),
+        ("votes.csv.gz", b"id,a|r\n1,x\n", "votes.csv.gz cannot be read"),
+        ("votes.csv.gz", gzip.compress(b""), "votes.csv.gz cannot be read"),
+        ("votes.csv.gz", gzip.compress(b"id,a|r\n1,x\n" * 99)[:-20], "votes.csv.gz cannot be read"),
+        ("votes.parquet", b"id,a|r\n1,x\n", "votes.parquet is a text file"),
     ],
+    ids=["not compressed", "compressed nothing", "cut off", "a CSV called Parquet"],
 )
 def test_file_that_is_not_what_its_ending_says_is_refused(
-    tmp_path: Path, name: str, content: bytes, parts: list[str]
+    tmp_path: Path, name: str, content: bytes, words: str
 ) -> None:
     message = refusal(written(tmp_path, content, name))
-    assert [part for part in parts if part not in message] == []
+    assert words in message
     assert "\n" not in message
 
 
-def test_missing_file_is_refused_with_its_full_path(tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused_with_its_full_path(tmp_path: Path) -> None:
     assert f"no file {tmp_path / 'nowhere.csv'}" in refusal(tmp_path / "nowhere.csv")
-
-
-def test_folder_is_refused(tmp_path: Path) -> None:
     assert f"{tmp_path} is a folder" in refusal(str(tmp_path))
+    assert "no file" in refusal("id,a|r\n" + "1,x\n" * 5000)  # longer than any name a file can have
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "regular file" in refusal(tmp_path / "pipe.csv")
 
 
-def test_table_given_as_text_is_not_a_file() -> None:
-    # longer than any name a file can have
-    assert "no file" in refusal("id,a|r\n" + "1,x\n" * 5000)
+# among them dicts of unequal and of mixed columns, and of scalars
+OTHERS = [None, 3, np.ones((2, 2)), [{"id": "1"}], {"id": ["1", "2"], "a|r": ["x"]}, {"id": ["1", 2]}, {"id": 1}]
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        pytest.param(None, id="NoneType"),
-        pytest.param(3, id="int"),
-        pytest.param(np.ones((2, 2)), id="ndarray"),
-        pytest.param([{"id": "1"}], id="list"),
-        pytest.param({"id": ["1", "2"], "a|r": ["x"]}, id="dict of unequal columns"),
-        pytest.param({"id": ["1", 2]}, id="dict of mixed columns"),
-        pytest.param({"id": 1}, id="dict of scalars"),
-    ],
-)
+@pytest.mark.parametrize("table", OTHERS)
 def test_other_values_are_refused(table: object) -> None:
     assert f"cannot read a {type(table).__name__}" in refusal(table)
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        pytest.param(pa.table([["1"], ["x"], ["y"]], names=["id", "a|r", "a|r"]), id="pyarrow"),
-        pytest.param(pd.DataFrame([["1", "x", "y"]], columns=["id", "a|r", "a|r"]), id="pandas"),
-    ],
-)
-def test_column_that_a_frame_holds_twice_is_refused(table: object) -> None:
-    assert "a|r" in refusal(table)
+def test_column_that_a_frame_holds_twice_is_refused() -> None:
+    names = ["id", "a|r", "a|r"]
+    for table in (pa.table([["1"], ["x"], ["y"]], names=names), pd.DataFrame([["1", "x", "y"]], columns=names)):
+        assert "a|r" in refusal(table)
 
 
 COLUMN = ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param(COLUMN, id="list"),
-        pytest.param(iter(COLUMN), id="iterator"),
-        pytest.param(dict.fromkeys(COLUMN).keys(), id="view"),
-        pytest.param(np.array(COLUMN), id="array"),
-        pytest.param(np.array(COLUMN).reshape(-1, 1), id="array of one column"),
-        pytest.param(pd.Series(COLUMN), id="pandas column"),
-        pytest.param(pl.Series(COLUMN), id="polars column"),
-        pytest.param(pa.array(COLUMN), id="pyarrow array"),
-        pytest.param(pa.chunked_array([COLUMN]), id="pyarrow column"),
-        pytest.param(pd.DataFrame({"x": COLUMN}), id="pandas"),
-        pytest.param(pl.DataFrame({"x": COLUMN}), id="polars"),
-        pytest.param(pa.table({"x": COLUMN}), id="pyarrow"),
-    ],
-)
+COLUMNS = [COLUMN, iter(COLUMN), dict.fromkeys(COLUMN).keys(), np.array(COLUMN), np.array(COLUMN).reshape(-1, 1)]
+COLUMNS += [pd.Series(COLUMN), pl.Series(COLUMN), pa.array(COLUMN), pa.chunked_array([COLUMN])]
+COLUMNS += [kind({"x": COLUMN}) for kind in (pd.DataFrame, pl.DataFrame, pa.table)]
+
+
+@pytest.mark.parametrize("given", COLUMNS)
 def test_every_kind_of_column_gives_the_same_values(given: object) -> None:
     assert texts_of(given) == COLUMN
 
@@ -232,12 +196,6 @@ def test_missing_texts_are_none(missing: object) -> None:
     assert texts_of(["a", missing]) == ["a", None]
 
 
-def test_messages_name_the_file_or_just_the_table(tmp_path: Path) -> None:
-    assert source_name(tmp_path / "votes.csv") == "votes.csv"
-    assert source_name(str(tmp_path / "votes.csv")) == "votes.csv"
-    assert source_name(ROWS) == "the table"
-
-
 @pytest.mark.parametrize(
     ("spec", "stem"),
     [
@@ -256,7 +214,9 @@ def test_a_table_is_called_after_its_file_or_folder(spec: str, stem: str) -> Non
     assert table_stem(table_place(spec)) == stem
 
 
-def test_an_address_keeps_its_slashes() -> None:
+def test_messages_name_the_file_and_an_address_keeps_its_slashes(tmp_path: Path) -> None:
+    assert source_name(tmp_path / "votes.csv") == source_name(str(tmp_path / "votes.csv")) == "votes.csv"
+    assert source_name(ROWS) == "the table"
     assert table_place("s3://bucket/news.csv") == "s3://bucket/news.csv"
     assert table_place("data//news.csv") == Path("data/news.csv")
     assert table_place(Path("news.csv")) == Path("news.csv")
@@ -284,15 +244,9 @@ def test_columns_become_texts(values: pa.Array, texts: list[str | None]) -> None
     assert text_column("a|r", pa.chunked_array([values])).to_pylist() == texts
 
 
-def test_column_in_several_pieces_is_joined() -> None:
+def test_columns_in_pieces_and_categories_of_polars_become_texts() -> None:
     assert text_column("a|r", pa.chunked_array([["x"], ["y", "z"]])).to_pylist() == ["x", "y", "z"]
-
-
-def test_column_in_no_piece_at_all_is_empty() -> None:
     assert text_column("a|r", pa.chunked_array([], pa.string())).to_pylist() == []
-
-
-def test_categories_of_polars_become_texts() -> None:
     frame = pl.DataFrame({"a|r": ["x", None, "y"]}, schema={"a|r": pl.Categorical})
     assert text_column("a|r", as_arrow(frame)["a|r"]).to_pylist() == ["x", None, "y"]
 
@@ -331,9 +285,3 @@ def test_broken_json_is_an_error_that_names_the_place(name: str, content: str, p
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(TableError, match=problem):
         as_arrow(tmp_path / name)
-
-
-def test_a_file_that_is_not_regular_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(TableError, match="regular file"):
-        as_arrow(tmp_path / "pipe.csv")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -64,23 +62,14 @@ def ids(chunks: Iterable[Dataset]) -> list[str]:
 def test_rows_without_an_id_are_numbered_through_the_table(tmp_path: Path) -> None:
     path = written(tmp_path / "data.csv", pa.table({"id": ["a", "", "c", ""], "text": list("abcd")}))
     assert ids(open_stream(path, Columns()).chunks(3)) == ["a", "2", "c", "4"]
-    path = written(tmp_path / "numbers.csv", table().select(["text"]))
-    stream = open_stream(path, Columns())
+    stream = open_stream(written(tmp_path / "numbers.csv", table().select(["text"])), Columns())
     assert ids(stream.chunks(100)) == [str(row) for row in range(1, ROWS + 1)]
     assert stream.check_ids() == ROWS
 
 
 def test_the_number_of_rows_is_known_where_a_file_tells_it(tmp_path: Path) -> None:
-    known = {ending: open_stream(written(tmp_path / f"d{ending}"), Columns()).rows for ending in ENDINGS}
-    assert known == {
-        ".csv": None,
-        ".csv.gz": None,
-        ".csv.zst": None,
-        ".jsonl": ROWS,
-        ".jsonl.gz": ROWS,
-        ".jsonl.zst": ROWS,
-        ".parquet": ROWS,
-    }
+    rows = [open_stream(written(tmp_path / f"d{ending}"), Columns()).rows for ending in ENDINGS]
+    assert rows == [None, None, None, ROWS, ROWS, ROWS, ROWS]
 
 
 def test_the_same_id_in_distant_rows_is_an_error_that_names_both(tmp_path: Path) -> None:
@@ -102,7 +91,6 @@ def test_ids_whose_hashes_are_the_same_are_compared(tmp_path: Path, monkeypatch:
 def test_ids_take_eight_bytes_each() -> None:
     check = IdCheck()
     check.add(f"a rather long id of row {number}" for number in range(10_000))
-    assert check.rows == 10_000
     assert check._hashes.buffer_info()[1] * check._hashes.itemsize == 80_000
 
 
@@ -196,21 +184,10 @@ def test_without_ids_rows_are_numbered_and_no_row_is_lost(tmp_path: Path) -> Non
     assert items_of(tmp_path, "anything\nOne\n") == [("1", "One")]
 
 
-def test_columns_can_be_named(tmp_path: Path) -> None:
+def test_columns_can_be_named_and_gold_can_be_missing(tmp_path: Path) -> None:
     found = dataset_of(tmp_path, "key,words,truth\na,One,x\n", text="words", id="key", gold="truth")
-    assert found.items[0].id == "a"
-    assert found.gold == ("x",)
-
-
-def test_a_file_without_gold_has_none(tmp_path: Path) -> None:
+    assert (found.items[0].id, found.gold) == ("a", ("x",))
     assert dataset_of(tmp_path, "text\nOne\n").gold == ()
-
-
-def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
-    path = tmp_path / "texts.csv"
-    path.write_text("text\nOne\nTwo\n", encoding="utf-8")
-    found = read_source(path, Columns(), limit=1)
-    assert (len(found.items), len(found.table)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +198,6 @@ def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
         ("key,text\na,One\n", {"id": "id"}, r"'id'.*--id-column"),
         ("key,text\na,One\n", {"gold": "truth"}, r"'truth'.*--gold-column"),
         ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 2 and 4.*id 'a'"),
-        ("id,text\n", {}, r"texts\.csv.*no rows"),
-        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 2.*header"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_an_error(

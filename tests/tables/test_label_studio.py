@@ -1,7 +1,5 @@
 """Examples are written by hand from Label Studio's documentation; with `label-studio-sdk`, its converter reads ours."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -60,14 +58,8 @@ def annotated(task: Mapping[str, Any], *annotations: Mapping[str, Any], number: 
 
 
 def choice(*labels: object, name: str = "label") -> dict[str, Any]:
-    return {
-        "id": "Dx_aB91ISN",
-        "type": "choices",
-        "value": {"choices": list(labels)},
-        "origin": "manual",
-        "to_name": "text",
-        "from_name": name,
-    }
+    about = {"id": "Dx_aB91ISN", "origin": "manual", "to_name": "text", "from_name": name}
+    return {**about, "type": "choices", "value": {"choices": list(labels)}}
 
 
 def annotation(label: str | None = "bad", **more: Any) -> dict[str, Any]:
@@ -115,12 +107,9 @@ def test_a_task_has_the_text_what_the_run_says_and_the_users_columns() -> None:
     }
 
 
-def test_without_a_confidence_the_score_orders_tasks() -> None:
+def test_without_a_confidence_the_score_orders_tasks_and_without_a_label_there_is_no_prediction() -> None:
     [predicted] = replace(row(), outcome=outcome(confidence=None)).task("v")["predictions"]
     assert predicted["score"] == 0.7
-
-
-def test_a_row_without_a_label_has_no_prediction() -> None:
     unlabelled = RowToAnswer(text="Fine.", outcome=outcome(label=None, confidence=None))
     assert unlabelled.task("v")["predictions"] == []
     shown = {queue: bool(replace(row(), queue=queue).task("v")["predictions"]) for queue in get_args(Queue)}
@@ -130,12 +119,9 @@ def test_a_row_without_a_label_has_no_prediction() -> None:
 
 def test_columns_with_names_that_are_needed_get_other_names() -> None:
     data = row(text="Fine.", pcs_id=1, label="gold?", data=2, input_label=3).task("v")["data"]
-    assert data["text"] == "Fine."
-    assert data["pcs_id"] == "a"
     kept = {"input_pcs_id": 1, "input_label_2": "gold?", "input_data": 2, "input_label": 3}
-    assert {name: data[name] for name in kept} == kept
-    assert "data" not in data
-    assert "label" not in data
+    assert data.items() >= {"text": "Fine.", "pcs_id": "a", **kept}.items()
+    assert not {"data", "label"} & data.keys()
 
 
 def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out() -> None:
@@ -150,7 +136,7 @@ def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out() -> None:
 def test_annotations_come_back_with_who_when_and_how_long(tmp_path: Path) -> None:
     by_mail = annotation("good", completed_by={"id": 4, "email": "ada@example.org"}, lead_time=None, updated_at=None)
     path = exported(tmp_path, annotated(row().task("v"), annotation(), by_mail))
-    second, first = read_answers(path)
+    second, first = read_answers(path)  # in the order in which they were given
     assert first == StudioAnswer(
         where="project-83.json, task 1, annotation 1001",
         id="a",
@@ -174,12 +160,6 @@ def test_skipped_tasks_come_back_and_drafts_do_not(tmp_path: Path) -> None:
     submitted_without_a_choice = annotation("good", result=[])
     (only,) = read_answers(exported(tmp_path, annotated(row("a").task("v"), submitted_without_a_choice)))
     assert only.label is None
-
-
-def test_annotations_of_one_task_are_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
-    late, early = annotation("good", updated_at="2026-03-10T00:00:00Z"), annotation("bad")
-    found = read_answers(exported(tmp_path, annotated(row().task("v"), late, early)))
-    assert [one.label for one in found] == ["bad", "good"]
 
 
 def test_choices_of_other_questions_and_ways_to_nested_choices_are_understood(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Probabilities in tables of votes: grades or their logarithms, what annotators stated, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from decimal import Decimal
@@ -111,23 +109,16 @@ def test_grades_of_several_draws_stay_apart() -> None:
     np.testing.assert_allclose(votes.grades[0, 0, 0], [[0.6, 0.4], [0.9, 0.1]])
 
 
-def test_labels_without_votes_are_known_by_their_grades() -> None:
+def test_labels_without_votes_are_known_by_their_grades_and_spelt_like_gold() -> None:
     assert Votes.from_table(table(p_fake=[0.5], p_real=[0.2], p_mixed=[0.3])).labels == ("fake", "mixed", "real")
     assert Votes.from_table(table(logp_fake=[-1], logp_Real=[-2])).labels == ("Real", "fake")
+    votes, gold = read_vote_table(table(gold=["Real"], p_fake=[0.5], p_real=[0.5]))
+    assert (votes.labels, gold) == (("Real", "fake"), ("Real",))
 
 
-def test_gold_decides_the_spelling_of_a_label() -> None:
-    read = read_vote_table(table(gold=["Real"], p_fake=[0.5], p_real=[0.5]))
-    assert read.votes.labels == ("Real", "fake")
-    assert read.gold == ("Real",)
-
-
-def test_a_graded_row_without_a_label_is_a_vote_for_the_most_probable_one() -> None:
+def test_a_graded_row_without_a_label_is_a_vote_for_the_most_probable_one_or_the_first_in_the_alphabet() -> None:
     votes = Votes.from_table(table(label=["", None, "fake"], p_fake=[0.2, 0.3, 0.1], p_real=[0.1, 0.7, 0.9]))
     assert votes.codes.ravel().tolist() == [0, 1, 0]
-
-
-def test_of_equally_probable_labels_the_first_in_alphabetical_order_is_the_vote() -> None:
     given = table(label=[None], p_real=[0.5], p_fake=[0.5])
     assert Votes.from_table(given, ["real", "fake"]).codes.ravel().tolist() == [1]
 
@@ -147,17 +138,17 @@ def test_labels_may_be_known_from_the_grades_alone(prefix: str) -> None:
         assert Votes.from_table(empty).labels == ("fake", "real")
 
 
-def test_neither_labels_nor_grades_are_no_votes() -> None:
-    given = {"id": ["i"], "annotator": ["m"], "relation": ["original"], "p_x": [None], "p_y": [None]}
-    with pytest.raises(TableError, match=r"^the table has no votes: .*'label'.*'x', 'y'"):
-        Votes.from_table(given)
-
-
-def test_one_column_alone_does_not_make_a_label_of_its_name() -> None:
-    with pytest.raises(TableError, match="the table: all votes are empty"):
-        Votes.from_table(table(label=[None], p_value=[0.03]))
-    with pytest.raises(TableError, match="no votes"):
-        Votes.from_table({"id": ["i"], "annotator": ["m"], "relation": ["original"], "p_value": [0.03]})
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"p_x": [None], "p_y": [None]}, r"^the table has no votes: .*'label'.*'x', 'y'"),
+        ({"label": [None], "p_value": [0.03]}, "the table: all votes are empty"),
+        ({"p_value": [0.03]}, "no votes"),  # one column alone does not make a label of its name
+    ],
+)
+def test_neither_labels_nor_grades_are_no_votes(columns: dict[str, list[object]], problem: str) -> None:
+    with pytest.raises(TableError, match=problem):
+        Votes.from_table({"id": ["i"], "annotator": ["m"], "relation": ["original"], **columns})
 
 
 def test_the_wide_form_has_no_grades() -> None:
@@ -185,8 +176,9 @@ def test_several_columns_that_name_no_label_are_named_in_a_warning_at_the_caller
 
 def test_rows_with_only_an_id_have_no_grades_and_those_with_grades_need_an_annotator() -> None:
     blank: dict[str, list[Any]] = {"annotator": ["m", None], "relation": ["r", None], "label": ["fake", None]}
-    votes = Votes.from_table(table(**blank, p_fake=[0.5, None], p_real=[0.5, None]))
+    votes = Votes.from_table(table(**blank, p_fake=[0.5, None], p_real=[0.5, None], stated_fake=[0.5, 0.9]))
     assert votes.codes.ravel().tolist() == [0, NOT_ASKED]
+    np.testing.assert_array_equal(votes.stated, np.reshape([[0.5, np.nan], [np.nan, np.nan]], (2, 1, 1, 1, 2)))
     with pytest.raises(TableError, match="row 2: column 'annotator' is empty"):
         Votes.from_table(table(**blank, p_fake=[0.5, 0.5], p_real=[0.5, 0.5]))
 
@@ -206,12 +198,9 @@ def test_columns_may_have_any_type_of_number(kind: pa.DataType) -> None:
     assert grades_in(given) == [[0.25, 0.75], HARD]
 
 
-def test_whole_numbers_and_categories_are_numbers_too() -> None:
-    given = pd.DataFrame(table(p_fake=[1, 0], p_real=["0", "1"])).astype({"p_real": "category"})
-    assert grades_in(given) == [[1, 0], [0, 1]]
-
-
 def test_pandas_and_polars_give_the_same() -> None:
+    whole = pd.DataFrame(table(p_fake=[1, 0], p_real=["0", "1"])).astype({"p_real": "category"})
+    assert grades_in(whole) == [[1, 0], [0, 1]]
     given = table(p_fake=[0.7, None], p_real=[0.3, None])
     for frame in (pd.DataFrame(given), pl.DataFrame(given), pd.DataFrame(given).astype({"p_fake": "Float64"})):
         assert grades_in(frame) == [[0.7, 0.3], HARD]
@@ -350,11 +339,6 @@ def test_there_are_columns_for_probabilities_only_where_there_are_some() -> None
     assert stated.to_table("wide").column_names == ["id", "m|original"]
 
 
-def stated_in(**columns: Sequence[object]) -> object:
-    votes = Votes.from_table(table(**columns))
-    return None if votes.stated is None else votes.stated.ravel().tolist()
-
-
 def test_labels_without_votes_are_known_by_what_was_stated() -> None:
     votes = Votes.from_table(table(stated_Real=[0.2], stated_FAKE=[0.7], **{"stated_no, never": [None]}))
     assert votes.labels == ("Real", "fake", "no, never")
@@ -362,19 +346,14 @@ def test_labels_without_votes_are_known_by_what_was_stated() -> None:
 
 
 def test_other_columns_with_the_prefix_are_ignored() -> None:
-    assert stated_in(stated_at=["Monday"]) is None
-    assert Votes.from_table(table(stated_at=["Monday"])).labels == ("fake",)
+    votes = Votes.from_table(table(stated_at=["Monday"]))
+    assert (votes.stated, votes.labels) == (None, ("fake",))
     assert Votes.from_table(table(stated_at=["Monday"], stated_fake=[1]), ["fake"]).stated == 1
 
 
 @pytest.mark.parametrize("value", [1, "1", "1.0", "1e0", 1.0, "+1", " 1 ", Decimal("1.0"), np.float32(1)])
 def test_numbers_may_be_written_in_any_way(value: object) -> None:
-    assert stated_in(stated_fake=[value]) == [1.0]
-
-
-def test_rows_with_only_an_id_state_nothing() -> None:
-    blank: dict[str, list[Any]] = {"annotator": ["m", None], "relation": ["r", None], "label": ["fake", None]}
-    np.testing.assert_array_equal(stated_in(**blank, stated_fake=[0.5, 0.9]), [0.5, np.nan])
+    assert Votes.from_table(table(stated_fake=[value])).stated == 1
 
 
 def test_recorded_votes_are_readable_as_they_are(shared_data: Path) -> None:

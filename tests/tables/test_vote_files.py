@@ -1,7 +1,5 @@
 """Votes and variants of a run, written and read back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,15 +47,10 @@ def axes_of(votes: Votes) -> VoteAxes:
     return VoteAxes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
 
 
-@pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
-def test_stated_probabilities_are_read_back_as_they_were_written(name: str, tmp_path: Path) -> None:
-    votes = with_stated()
-    write_votes(tmp_path / name, votes)
-    read = read_votes(tmp_path / name, axes_of(votes))
-    np.testing.assert_array_equal(read.codes, votes.codes)
-    assert read.stated is not None
-    assert votes.stated is not None
-    np.testing.assert_array_equal(read.stated, votes.stated)
+def assert_same(votes: Votes, other: Votes) -> None:
+    for name in ("codes", "stated", "grades"):
+        assert (getattr(votes, name) is None) == (getattr(other, name) is None)
+        np.testing.assert_array_equal(getattr(votes, name), getattr(other, name))
 
 
 def test_probabilities_requested_but_not_given_differ_from_none_requested(tmp_path: Path) -> None:
@@ -68,16 +61,10 @@ def test_probabilities_requested_but_not_given_differ_from_none_requested(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
-def test_grades_are_read_back_as_they_were_written(name: str, tmp_path: Path) -> None:
-    votes = with_grades()
+@pytest.mark.parametrize("votes", [with_stated(), with_grades(), with_grades().hard()])
+def test_votes_are_read_back_as_they_were_written(name: str, votes: Votes, tmp_path: Path) -> None:
     write_votes(tmp_path / name, votes)
-    read = read_votes(tmp_path / name, axes_of(votes))
-    assert read.grades is not None
-    assert votes.grades is not None
-    np.testing.assert_array_equal(read.grades, votes.grades)
-    np.testing.assert_array_equal(read.codes, votes.codes)
-    write_votes(tmp_path / name, votes.hard())
-    assert read_votes(tmp_path / name, axes_of(votes)).grades is None
+    assert_same(read_votes(tmp_path / name, axes_of(votes)), votes)
 
 
 def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None:
@@ -90,13 +77,7 @@ def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None
     assert read.codes.shape == (4, 3, 2, 3)
     assert (read.codes[0] == NOT_ASKED).all()
     again = read.take(np.array([3, 2, 1])).select(annotators=votes.annotators, relations=votes.relations, draws=2)
-    np.testing.assert_array_equal(again.codes, votes.codes)
-    assert again.stated is not None
-    assert votes.stated is not None
-    np.testing.assert_array_equal(again.stated, votes.stated)
-    assert again.grades is not None
-    assert votes.grades is not None
-    np.testing.assert_array_equal(again.grades, votes.grades)
+    assert_same(again, votes)
     assert read.grades is not None
     assert np.isfinite(read.grades).all(axis=-1).sum() == 3
     assert read.stated is not None
@@ -115,9 +96,7 @@ def test_a_table_that_somebody_changed_is_read_all_the_same(tmp_path: Path) -> N
     write_votes(path, votes)
     table = read_table(path)
     write_table(table.append_column("note", table["id"]), path)
-    read = read_votes(path, axes_of(votes))
-    for name in ("codes", "stated", "grades"):
-        np.testing.assert_array_equal(getattr(read, name), getattr(votes, name))
+    assert_same(read_votes(path, axes_of(votes)), votes)
 
 
 def test_ids_with_line_breaks_are_read_back(tmp_path: Path) -> None:
@@ -162,18 +141,12 @@ def file_with_variants(folder: Path) -> Path:
     return path
 
 
-def test_variants_are_read_back_by_item_and_relation(tmp_path: Path) -> None:
-    found = read_variants(file_with_variants(tmp_path))
-    assert len(found) == 6
-    assert found["a", "voice"] == CHANGED
-    assert found["b", "voice"] == IDLE
-    assert found["c", "synonym"] == REFUSED
-
-
-def test_variants_of_some_items_only(tmp_path: Path) -> None:
-    found = read_variants(file_with_variants(tmp_path), ["a", "unknown"])
-    assert {item for item, _ in found} == {"a"}
-    assert read_variants(file_with_variants(tmp_path), []) == {}
+def test_variants_are_read_back_by_item_and_relation_of_all_items_or_some(tmp_path: Path) -> None:
+    path = file_with_variants(tmp_path)
+    voices = {(item.id, "voice"): CHANGED if item.id == "a" else IDLE for item in ITEMS}
+    assert read_variants(path) == voices | {(item.id, "synonym"): REFUSED for item in ITEMS}
+    assert {item for item, _ in read_variants(path, ["a", "unknown"])} == {"a"}
+    assert read_variants(path, []) == {}
 
 
 def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -> None:

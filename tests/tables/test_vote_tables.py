@@ -1,7 +1,5 @@
 """Votes in tables: the wide form, one column per cell, and the long form, one row per vote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -25,11 +23,13 @@ def test_columns_name_annotators_and_relations_in_their_order() -> None:
     assert votes.codes[0, :, :, 0].tolist() == [[0, 0], [1, NOT_ASKED]]
 
 
-def test_order_of_columns_does_not_matter() -> None:
-    turned = Votes.from_table(dict(reversed(TWO.items())))
-    votes = Votes.from_table(TWO)
-    assert turned.ids == votes.ids
-    assert turned.select(annotators=votes.annotators).codes.tolist() == votes.codes.tolist()
+@pytest.mark.parametrize("table", [TWO, LONG])
+def test_order_of_columns_and_rows_does_not_matter(table: dict[str, list[str]]) -> None:
+    votes = Votes.from_table(table)
+    turned = Votes.from_table({name: cells[::-1] for name, cells in reversed(table.items())})
+    assert turned.ids == ("2", "1")
+    same = turned.select(annotators=votes.annotators, relations=votes.relations)
+    assert same.codes[::-1].tolist() == votes.codes.tolist()
 
 
 def test_empty_cell_is_an_abstention_and_a_missing_column_was_not_asked() -> None:
@@ -43,11 +43,8 @@ def test_numbered_columns_are_draws() -> None:
 
 
 def test_labels_default_to_those_seen_sorted() -> None:
-    assert Votes.from_table({"id": ["1"], "a|r": ["real"], "b|r": ["fake"], "gold": ["mixed"]}).labels == (
-        "fake",
-        "mixed",
-        "real",
-    )
+    votes = Votes.from_table({"id": ["1"], "a|r": ["real"], "b|r": ["fake"], "gold": ["mixed"]})
+    assert votes.labels == ("fake", "mixed", "real")
 
 
 def test_given_labels_keep_their_order() -> None:
@@ -56,10 +53,12 @@ def test_given_labels_keep_their_order() -> None:
     assert votes.codes.ravel().tolist() == [2, 0, 0, ABSTAINED]
 
 
-def test_case_of_votes_does_not_matter() -> None:
+def test_case_of_votes_does_not_matter_and_gold_or_the_most_frequent_decides() -> None:
     votes = Votes.from_table({"id": "123", "a|r": ["Real", "real", "REAL"], "b|r": ["real", "fake", "Fake"]})
     assert votes.labels == ("Fake", "real")  # of two equally frequent spellings, the first in alphabetical order
     assert votes.codes[:, 0].ravel().tolist() == [1, 1, 1]
+    votes = Votes.from_table({"id": "123", "a|r": ["real", "real", "real"], "gold": ["Real", None, None]})
+    assert votes.labels == ("Real",)
 
 
 @pytest.mark.parametrize("gold", ["none", "a;b"])
@@ -71,19 +70,11 @@ def test_gold_that_is_probably_no_label_is_refused_unless_models_answer_with_it(
     assert read_vote_table(columns, ["a", "b", gold]).gold == (gold, "a")
 
 
-def test_spelling_of_gold_wins_over_the_most_frequent() -> None:
-    votes = Votes.from_table({"id": "123", "a|r": ["real", "real", "real"], "gold": ["Real", None, None]})
-    assert votes.labels == ("Real",)
-
-
 def test_gold_is_kept_apart_from_votes() -> None:
     table = read_vote_table({**TWO, "gold": ["Fake", ""]})
     assert table.gold == ("Fake", None)
     assert table.votes.labels == ("Fake", "real")
     assert table.votes.annotators == ("a", "b")
-
-
-def test_table_without_gold_has_none_for_every_item() -> None:
     assert read_vote_table(TWO).gold == (None, None)
 
 
@@ -113,17 +104,17 @@ def test_spaces_around_a_label_are_named_as_the_cause() -> None:
         Votes.from_table({"id": ["1"], "a|r": ["fake "]}, labels=["fake"])
 
 
-def test_table_without_ids_is_numbered_with_a_warning_at_the_callers_line() -> None:
-    with pytest.warns(PcsWarning, match="the table.*'id'.*from 1") as caught:
-        votes = Votes.from_table({"a|r": ["x", "y"]})
-    assert votes.ids == ("1", "2")
-    assert caught[0].filename == __file__
-
-
-def test_other_columns_are_ignored_with_a_warning_at_the_callers_line() -> None:
-    with pytest.warns(PcsWarning, match="the table.*'note'") as caught:
-        votes = Votes.from_table({"text": ["Hm."], **{name: values[:1] for name, values in TWO.items()}, "note": ["-"]})
-    assert votes.annotators == ("a", "b")
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"a|r": ["x", "y"], "b|r": ["x", "y"]}, "the table.*'id'.*from 1"),
+        ({"text": ["Hm.", ""], **TWO, "note": ["-", ""]}, "the table.*'note'"),
+    ],
+)
+def test_missing_ids_and_other_columns_are_a_warning_at_the_callers_line(table: dict[str, object], words: str) -> None:
+    with pytest.warns(PcsWarning, match=words) as caught:
+        votes = Votes.from_table(table)
+    assert (votes.ids, votes.annotators) == (("1", "2"), ("a", "b"))
     assert caught[0].filename == __file__
 
 
@@ -162,6 +153,8 @@ def test_unusable_table_is_refused(table: dict[str, list[object]], parts: list[s
     with pytest.raises(UserError) as caught:
         Votes.from_table(table)
     assert [part for part in parts if part not in str(caught.value)] == []
+    with pytest.raises(TableError, match=r"^mine\.csv has no rows"):
+        read_vote_table({}, name="mine.csv")
 
 
 @pytest.mark.parametrize(
@@ -182,20 +175,12 @@ def test_refusal_names_the_file(tmp_path: Path, content: str, parts: list[str]) 
     assert [part for part in parts if part not in str(caught.value)] == []
 
 
-def test_refusal_uses_the_name_it_is_given() -> None:
-    with pytest.raises(TableError, match=r"^mine\.csv has no rows"):
-        read_vote_table({}, name="mine.csv")
-
-
 def test_rows_with_the_same_id_stay_separate_items_and_are_listed() -> None:
     table = {"id": ["1", "2", "1", "1 (2)", "1"], "a|r": "xyxyy"}
     with pytest.warns(PcsWarning, match=r"'1' of row 1.*row 3.*'1 \(3\)'.*'1' of row 1.*row 5"):
         votes = Votes.from_table(table)
     assert votes.ids == ("1", "2", "1 (3)", "1 (2)", "1 (4)")
     assert votes.codes.ravel().tolist() == [0, 1, 0, 1, 1]
-
-
-def test_of_many_repeated_ids_three_are_listed_and_the_rest_counted() -> None:
     with pytest.warns(PcsWarning, match="and 6 more"):
         Votes.from_table({"id": ["1"] * 10, "a|r": "xyxyyxyxyx"})
 
@@ -206,16 +191,11 @@ def test_an_open_quote_is_an_error_in_its_row_and_not_a_label(tmp_path: Path) ->
         Votes.from_table(tmp_path / "votes.csv")
 
 
-def test_names_of_the_long_form_are_in_order_of_appearance() -> None:
-    votes = Votes.from_table(LONG)
+def test_row_of_the_long_form_without_label_is_an_abstention_and_a_missing_row_was_not_asked() -> None:
+    votes = Votes.from_table({**LONG, "cost": [0.1, 0.2, 0.3]})
     assert (votes.ids, votes.annotators, votes.relations) == (("1", "2"), ("b", "a"), ("original", "voice"))
-
-
-def test_row_without_label_is_an_abstention_and_a_missing_row_was_not_asked() -> None:
-    assert Votes.from_table(LONG).codes[..., 0].tolist() == [
-        [[1, NOT_ASKED], [NOT_ASKED, ABSTAINED]],
-        [[0, NOT_ASKED], [NOT_ASKED, NOT_ASKED]],
-    ]
+    first, second = [[1, NOT_ASKED], [NOT_ASKED, ABSTAINED]], [[0, NOT_ASKED], [NOT_ASKED, NOT_ASKED]]
+    assert votes.codes[..., 0].tolist() == [first, second]
 
 
 def test_long_and_wide_form_of_the_same_votes_agree() -> None:
@@ -229,12 +209,8 @@ def test_long_and_wide_form_of_the_same_votes_agree() -> None:
             "label": ["x", "y", "x", "y", "y", None],
         }
     )
-    assert (long.ids, long.annotators, long.relations, long.labels) == (
-        wide.ids,
-        wide.annotators,
-        wide.relations,
-        wide.labels,
-    )
+    for axis in ("ids", "annotators", "relations", "labels"):
+        assert getattr(long, axis) == getattr(wide, axis)
     assert long.codes.tolist() == wide.codes.tolist()
 
 
@@ -245,32 +221,17 @@ def test_draws_may_be_written_as_pandas_writes_them_beside_empty_cells() -> None
     ]
 
 
-def test_order_of_rows_does_not_matter() -> None:
-    votes = Votes.from_table(LONG)
-    turned = Votes.from_table({name: values[::-1] for name, values in LONG.items()})
-    assert turned.ids == ("2", "1")
-    same = turned.select(annotators=votes.annotators, relations=votes.relations)
-    assert same.codes[::-1].tolist() == votes.codes.tolist()
-
-
 def test_row_with_only_an_id_is_an_item_that_was_not_asked_about() -> None:
     votes = Votes.from_table({name: [*values, "3" if name == "id" else None] for name, values in LONG.items()})
     assert votes.ids == ("1", "2", "3")
     assert (votes.codes[2] == NOT_ASKED).all()
 
 
-def test_other_columns_of_the_long_form_are_ignored() -> None:
-    assert Votes.from_table({**LONG, "cost": [0.1, 0.2, 0.3]}).annotators == ("b", "a")
-
-
 def test_gold_may_be_in_any_row_of_an_item() -> None:
     table = read_vote_table({**LONG, "gold": [None, "Real", ""]})
     assert table.gold == ("Real", None)
     assert table.votes.labels == ("Real", "fake")
-
-
-def test_gold_of_one_item_may_differ_in_case() -> None:
-    gold = read_vote_table({**LONG, "gold": ["real", "Real", "fake"]}).gold
+    gold = read_vote_table({**LONG, "gold": ["real", "Real", "fake"]}).gold  # which may differ in case
     assert [None if label is None else label.casefold() for label in gold] == ["real", "fake"]
 
 
@@ -298,9 +259,6 @@ def test_unusable_long_table_is_refused(changes: dict[str, list[object]], parts:
         Votes.from_table({**LONG, **changes})
     message = str(caught.value)
     assert [part for part in parts if part not in message] == []
-
-
-def test_long_table_without_ids_is_refused() -> None:
     with pytest.raises(TableError, match=r"the table.*'id'"):
         Votes.from_table({name: values for name, values in LONG.items() if name != "id"})
 

@@ -1,7 +1,5 @@
 """Votes are read back as they were written, with what was stated and graded, from files and from data frames."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import resource
 from collections.abc import Callable, Iterator
@@ -77,8 +75,20 @@ def test_values_that_json_lacks_are_texts(tmp_path: Path) -> None:
     assert (tmp_path / "t.jsonl").read_text(encoding="utf-8") == '{"day":"2026-01-02","raw":"b\'x\'","list":[1,2]}\n'
 
 
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".xlsx"])
-def test_after_an_error_the_earlier_file_is_still_there_and_nothing_else(tmp_path: Path, ending: str) -> None:
+def test_after_an_error_or_without_room_the_earlier_file_is_still_there_and_nothing_else(
+    tmp_path: Path, ending: str
+) -> None:
     path = tmp_path / f"t{ending}"
     write_table(path, TABLE)
     before = path.read_bytes()
@@ -91,24 +101,6 @@ def test_after_an_error_the_earlier_file_is_still_there_and_nothing_else(tmp_pat
     with pytest.raises(ValueError, match="stopped"):
         interrupted()
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@contextmanager
-def no_file_larger_than(size: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".xlsx"])
-def test_when_there_is_no_room_the_earlier_file_stays(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"t{ending}"
-    write_table(path, TABLE)
-    before = path.read_bytes()
     large = pa.table({"text": [f"{number * 7919 % 100_003} text" for number in range(60_000)]})
     with no_file_larger_than(20_000), pytest.raises(TableError, match=rf"cannot write .*t{ending}: .*make room"):
         write_table(path, large)
@@ -122,7 +114,9 @@ def test_other_kinds_of_files_are_refused(tmp_path: Path, place: str) -> None:
         write_table(tmp_path / place, TABLE)
 
 
-def test_an_address_is_not_written_to() -> None:
+def test_an_address_is_not_written_to_and_standard_output_is_never_in_the_way() -> None:
+    OutputPolicy().check(Path(STDIO))
+    assert OutputPolicy().make_way(Path(STDIO)) is None
     for write in (lambda path: write_table(path, TABLE), OutputPolicy().check):
         with pytest.raises(TableError, match=r"s3:/bucket/t\.csv is an address: name a file here to write"):
             write(Path("s3://bucket/t.csv"))
@@ -189,11 +183,6 @@ def test_a_file_that_is_read_is_not_written_even_with_replace(tmp_path: Path) ->
     out.write_text("text\n")
     with pytest.raises(TableError, match=r"data\.csv is read here"):
         OutputPolicy(replace=True).check(out, inputs=[None, out])
-
-
-def test_standard_output_is_never_in_the_way() -> None:
-    OutputPolicy().check(Path(STDIO))
-    assert OutputPolicy().make_way(Path(STDIO)) is None
 
 
 def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_path: Path) -> None:

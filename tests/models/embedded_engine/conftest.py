@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,5 +7,4 @@ from tests.models.embedded_engine.tiny import write_tiny
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model's file."""
     return write_tiny(tmp_path_factory.mktemp("model") / "tiny.gguf")

@@ -1,7 +1,5 @@
 """Writes a model with a few thousand random weights to a GGUF file, field by field."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ def tokens() -> list[str]:
 
 
 def write_tiny(path: Path) -> Path:
-    """Write the model."""
     rng = np.random.default_rng(3)
     vocabulary = tokens()
     settings: dict[str, Any] = {

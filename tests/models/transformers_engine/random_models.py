@@ -1,7 +1,5 @@
 """Causal models with random weights, and a tokenizer trained on a few sentences, saved as `transformers` saves them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

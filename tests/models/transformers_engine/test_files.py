@@ -1,7 +1,5 @@
 """Where a model's files are and which version they are; torch is not needed for that."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models on a hub: from the cache without a connection, and downloaded from a hub on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """How the prompts of a batch are laid out."""
 
-from __future__ import annotations
-
 from pcs_annotator.models.local.label_tree import LabelQuestion, LabelTree, Prompt, lay_out, lay_out_whole
 
 END = 2

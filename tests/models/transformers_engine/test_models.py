@@ -1,7 +1,5 @@
 """`transformers:` models from their names to votes, with tiny models made here."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What of a question is the same for every text, and which words a text must not contain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace

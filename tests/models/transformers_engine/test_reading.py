@@ -1,7 +1,5 @@
 """One forward pass against asking step by step, for models of many kinds with random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

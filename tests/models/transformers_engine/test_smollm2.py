@@ -1,7 +1,5 @@
 """The embedded model's weights in `transformers`: two independent forward passes agree."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
