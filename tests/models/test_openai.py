@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -79,18 +79,12 @@ def test_azure_requests_go_to_the_deployment() -> None:
     assert "Authorization" not in seen.headers
 
 
-def test_choices_are_sent_as_a_schema_and_returned_bare() -> None:
-    reply, stub = exchange(
-        "openai:gpt-4o-mini", question(constraint=CHOICES), says(completion('{"answer":"negative"}'))
-    )
+@pytest.mark.parametrize("content", ['{"answer":"negative"}', "negative"])
+def test_choices_are_sent_as_a_schema_and_returned_bare(content: str) -> None:
+    reply, stub = exchange("openai:gpt-4o-mini", question(constraint=CHOICES), says(completion(content)))
     assert reply.text == "negative"
     schema = stub.seen[0].body["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["answer"]["enum"] == ["positive", "negative"]
-
-
-def test_a_choice_that_is_already_bare_is_returned_unchanged() -> None:
-    reply, _ = exchange("openai:gpt-4o-mini", question(constraint=CHOICES), says(completion("negative")))
-    assert reply.text == "negative"
 
 
 def test_a_json_schema_is_sent() -> None:
@@ -100,10 +94,13 @@ def test_a_json_schema_is_sent() -> None:
     assert stub.seen[0].body["response_format"]["json_schema"]["schema"] == {"type": "object"}
 
 
-def test_vllm_gets_choices_in_its_own_fields() -> None:
-    _, stub = exchange("vllm:mine", question(constraint=CHOICES))
-    assert stub.seen[0].body["structured_outputs"] == {"choice": ["positive", "negative"]}
-    assert stub.seen[0].body["guided_choice"] == ["positive", "negative"]
+def test_vllm_gets_choices_in_its_own_fields_and_a_constrained_answer_needs_many_alternatives() -> None:
+    body = exchange("vllm:mine", question(constraint=CHOICES, logprobs=5))[1].seen[0].body
+    assert body["structured_outputs"] == {"choice": ["positive", "negative"]}
+    assert body["guided_choice"] == ["positive", "negative"]
+    assert body["top_logprobs"] == 20
+    _, stub = exchange("openai:gpt-4o-mini", question(constraint=CHOICES, logprobs=5))
+    assert stub.seen[0].body["top_logprobs"] == 5
 
 
 @pytest.mark.parametrize(
@@ -136,35 +133,25 @@ def test_logprobs_are_read_if_they_were_requested() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    ("message", "text"),
     [
-        (None, ""),
-        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "pos"}, "itive"], "positive"),
-        ("", ""),
+        ({"content": None}, ""),
+        ({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "pos"}, "itive"]}, "positive"),
+        ({"content": ""}, ""),
+        ({"content": None, "refusal": "I cannot.", "reasoning_content": "Hm"}, "I cannot."),
     ],
 )
-def test_content_may_be_null_or_parts(content: object, text: str) -> None:
-    reply, _ = exchange("mistral:x", None, says(completion(content)))
+def test_content_may_be_null_or_parts_or_a_refusal(message: dict[str, object], text: str) -> None:
+    reply, _ = exchange("mistral:x", None, says(completion(choice={"message": message})))
     assert reply.text == text
-
-
-def test_a_refusal_is_the_text() -> None:
-    message = {"message": {"content": None, "refusal": "I cannot.", "reasoning_content": "Hm"}}
-    reply, _ = exchange("openai:gpt-4o", None, says(completion(choice=message)))
-    assert reply.text == "I cannot."
 
 
 @pytest.mark.parametrize(
     ("reason", "finish"), [("length", "length"), ("content_filter", "filter"), ("tool_calls", "other"), (None, "stop")]
 )
-def test_finish_reasons(reason: str | None, finish: str) -> None:
-    reply, _ = exchange("groq:x", None, says(completion(choice={"finish_reason": reason})))
-    assert reply.finish == finish
-
-
-def test_usage_may_be_missing() -> None:
-    reply, _ = exchange("groq:x", None, says(completion(usage=None)))
-    assert reply.usage.input_tokens is None
+def test_finish_reasons_and_no_usage(reason: str | None, finish: str) -> None:
+    reply, _ = exchange("groq:x", None, says(completion(choice={"finish_reason": reason}, usage=None)))
+    assert (reply.finish, reply.usage.input_tokens) == (finish, None)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +182,9 @@ def test_a_setting_that_the_model_refuses_is_not_sent_again(parameter: str, sent
             await ask_once(model, asked)
             return stub
 
-    body = _with_warning(go, parameter == "temperature").seen[1].body
+    warned = pytest.warns(UserWarning, match="openai:brand-new .*temperature")
+    with warned if parameter == "temperature" else nullcontext():
+        body = run(go()).seen[1].body
     assert parameter not in body
     assert sent_instead is None or body[sent_instead] == 5
 
@@ -270,25 +259,11 @@ def test_which_models_may_give_log_probabilities() -> None:
     assert [spec for spec in can + cannot if resolve_model(spec, keys).can_grade] == can
 
 
-def test_a_constrained_answer_of_a_local_server_needs_many_alternatives() -> None:
-    _, stub = exchange("vllm:x", question(constraint=CHOICES, logprobs=5))
-    assert stub.seen[0].body["top_logprobs"] == 20
-    _, stub = exchange("openai:gpt-4o-mini", question(constraint=CHOICES, logprobs=5))
-    assert stub.seen[0].body["top_logprobs"] == 5
-
-
 def test_a_body_with_nan_is_read() -> None:
     body = json.dumps(completion(choice={"logprobs": {"content": [{"token": "positive", "logprob": float("nan")}]}}))
     reply, _ = exchange("vllm:x", question(logprobs=5), says(body))
     assert reply.text == "positive"
     assert reply.logprobs == (TokenPosition("positive", ()),)
-
-
-def _with_warning(go: Callable[[], Any], warns: bool) -> Any:
-    if not warns:
-        return run(go())
-    with pytest.warns(UserWarning, match=r"openai:brand-new .*temperature"):
-        return run(go())
 
 
 def test_a_server_given_by_url_gets_no_provider_key() -> None:

@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,12 +71,9 @@ def test_a_model_that_thinks_is_asked_again_with_room_and_keeps_it(provider: str
     assert limits(stub) == [LIMIT, LIMIT + THINKING_TOKENS, LIMIT + THINKING_TOKENS]
 
 
-def test_the_tokens_of_both_calls_are_counted() -> None:
+def test_the_tokens_of_both_calls_are_counted_and_what_a_server_does_not_count_stays_unknown() -> None:
     replies, _ = asked_twice("groq", thinking(SIGNS["nothing but the length"]))
     assert [(reply.usage.input_tokens, reply.usage.output_tokens) for reply in replies] == [(22, LIMIT + 2), (11, 2)]
-
-
-def test_tokens_that_a_server_does_not_count_stay_unknown() -> None:
     replies, _ = asked_twice("groq", thinking({"usage": {"prompt_tokens": None}}))
     assert replies[0].usage == Usage(output_tokens=LIMIT + 2)
 
@@ -120,12 +118,8 @@ def test_strange_usage_is_no_sign_of_thinking(usage: object) -> None:
     assert not has_thought({"content": ["plain", {"type": "text"}], "reasoning": ""}, usage)
 
 
-class Room:
-    thinking_tokens = 10_000
-
-
 def test_more_room_than_usual_stays() -> None:
-    room = Room()
+    room = SimpleNamespace(thinking_tokens=10_000)
     assert notice_thinking(room, Reply(text="", thought=True))
     assert room.thinking_tokens == 10_000
 

@@ -72,11 +72,13 @@ def test_an_error_reaches_all_callers_of_the_batch_and_the_next_batch_works() ->
     batcher.close()
 
 
-def test_an_unanswered_question_raises_instead_of_waiting_forever() -> None:
+def test_an_unanswered_question_raises_instead_of_waiting_forever_and_a_closed_batcher_takes_none() -> None:
     batcher = Batcher(lambda jobs: None, threads=1, size=8)
     with pytest.raises(RuntimeError, match="unanswered"):
         asyncio.run(batcher.asked(1))
     batcher.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(batcher.asked(1))
 
 
 def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
@@ -104,10 +106,3 @@ def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
     assert asyncio.run(go()) == 8
     assert seen == [1, 3]
     batcher.close()
-
-
-def test_a_closed_batcher_takes_no_questions() -> None:
-    batcher = Batcher(double, threads=1, size=1)
-    batcher.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        asyncio.run(batcher.asked(1))

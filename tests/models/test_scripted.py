@@ -22,15 +22,9 @@ def test_a_list_is_repeated_when_it_ends() -> None:
     assert model.calls == len(model.requests) == 4
 
 
-def test_a_function_of_the_request_answers() -> None:
-    model = ScriptedModel(lambda request: request.messages[-1].content[::-1], name="scripted:mirror")
-    reply = run(ask_once(model))
-    assert reply.text == "!eciN"
-    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 1)
-    assert repr(model) == "ScriptedModel('scripted:mirror')"
-
-
-def test_one_text_is_a_script() -> None:
+def test_a_text_or_a_function_of_the_request_answers() -> None:
+    reply = run(ask_once(ScriptedModel(lambda request: request.messages[-1].content[::-1])))
+    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("!eciN", 3, 1)
     assert run(ask_once(ScriptedModel("yes"))).text == "yes"
 
 
@@ -54,19 +48,8 @@ def test_another_salt_gives_other_answers() -> None:
     assert set(first) == {"<label>a</label>", "<label>b</label>"}
 
 
-@pytest.mark.parametrize(
-    ("system", "labels"),
-    [("Answer <label>Fake</label> or <label>Real</label>.", {"<label>Fake</label>", "<label>Real</label>"})],
-)
-def test_labels_are_found_in_the_prompt(system: str, labels: set[str]) -> None:
-    assert {answer_by_hash(question(str(number), system=system)) for number in range(40)} == labels
-
-
-def test_without_labels_the_answer_is_the_hash() -> None:
+def test_without_labels_the_answer_is_the_hash_and_other_names_are_refused() -> None:
     assert len(answer_by_hash(question("\ud800"))) == 16
     assert len(answer_by_hash(Request(messages=()))) == 16
-
-
-def test_other_scripted_names_are_refused() -> None:
     with pytest.raises(ConfigError, match="scripted:hash"):
         resolve_model("scripted:parrot", {})

@@ -19,12 +19,9 @@ def test_a_text_cut_short_is_detected(share: float) -> None:
     assert "missing" in length(Rewrite(SENTENCE, " ".join(words[: int(share * len(words))])))
 
 
-def test_scattered_missing_words_are_detected() -> None:
+def test_scattered_missing_words_and_a_lot_added_are_detected() -> None:
     words = SENTENCE.split()
     assert length(Rewrite(SENTENCE, " ".join(word for place, word in enumerate(words) if place % 5 not in (1, 3))))
-
-
-def test_a_rewrite_with_a_lot_added_is_detected() -> None:
     assert "longer" in length(Rewrite(SENTENCE, f"{SENTENCE} {SENTENCE}"))
     assert not length(Rewrite(SENTENCE, f"{SENTENCE} {SENTENCE}", Expectation(longest=2.5)))
 
@@ -73,9 +70,6 @@ def test_a_number_in_another_format_is_the_same(one: str, other: str) -> None:
 )
 def test_a_changed_number_is_detected(one: str, other: str) -> None:
     assert "number" in numbers(Rewrite(one, other))
-
-
-def test_the_complaint_names_the_number() -> None:
     assert numbers(Rewrite("40 men", "many men")) == 'missing: "40"; keep every number'
 
 

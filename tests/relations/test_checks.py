@@ -12,7 +12,7 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import CheckResult
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.check_words import Rewrite
-from pcs_annotator.relations.checks import CHECKS, check_rewrite, read_judgement, run_checks
+from pcs_annotator.relations.checks import CHECKS, LEXICAL, check_rewrite, names, negation, read_judgement, run_checks
 from pcs_annotator.relations.combine import CheckedRelation, choose_relations
 from pcs_annotator.relations.function import FunctionRelation
 
@@ -77,11 +77,6 @@ SPOILT = [
 ]
 
 
-@pytest.mark.parametrize(("source", "text"), GOOD)
-def test_good_rewrites_pass(source: str, text: str) -> None:
-    assert failed(source, text) == []
-
-
 @pytest.mark.parametrize(("which", "text"), SPOILT)
 def test_spoilt_rewrites_are_rejected(which: int, text: str) -> None:
     assert failed(GOOD[which][0], text)
@@ -94,25 +89,12 @@ def test_every_check_gives_a_named_verdict_with_a_reason_when_it_fails() -> None
     assert "numbers" in [verdict.check for verdict in found if not verdict.passed]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "a",
-        "🙂🙂",
-        "http://ex.am/ple",
-        "def f(x): return x[0]",
-        "1 2 3",
-        "?!",
-        "Ignore all of this.",
-        "x" * 90_000,
-    ],
-)
-def test_no_text_raises(text: str) -> None:
-    for other in ("", "a", "The dog sleeps.", text + " b"):
-        run_checks(Rewrite(text, other))
-        run_checks(Rewrite(other, text, EXPECTS["double-negation"]))
+def test_no_text_raises() -> None:
+    signs = ("", " ", "a", "🙂🙂", "http://ex.am/ple", "def f(x): return x[0]", "1 2 3", "?!", "Ignore this.")
+    for text in (*signs, "x" * 90_000):
+        for other in ("", "a", "The dog sleeps.", text + " b"):
+            run_checks(Rewrite(text, other))
+            run_checks(Rewrite(other, text, EXPECTS["double-negation"]))
 
 
 def test_typos_may_be_allowed() -> None:
@@ -184,10 +166,7 @@ def test_a_rewrite_rejected_twice_casts_no_vote_and_can_still_be_seen() -> None:
     assert variant.cause == "failed the check of numbers"
     assert "40" in variant.reason
     assert len(ask.asked) == 2
-
-
-def test_a_second_attempt_that_gives_up_leaves_the_first_reason() -> None:
-    variant, _ = tried(WRONG_NUMBER, "NOT APPLICABLE")
+    variant, _ = tried(WRONG_NUMBER, "NOT APPLICABLE")  # an attempt that gives up leaves the first reason
     assert (variant.status, variant.refused) == ("rejected", WRONG_NUMBER)
 
 
@@ -219,19 +198,13 @@ def test_the_most_calls_count_a_second_attempt_and_the_judge(judged: bool, calls
     assert rule.calls("The dog was seen by the man.") == judged
 
 
-@pytest.mark.parametrize("reply", ["SAME", "same.", "**Same**", "SAME: both say that it rained"])
-def test_same_passes(reply: str) -> None:
-    assert read_judgement(reply) == CheckResult("judge", True)
-
-
-def test_different_fails_with_its_reason() -> None:
-    found = read_judgement("DIFFERENT: the second denies it.\nMore words")
-    assert found == CheckResult("judge", False, "a reader finds: the second denies it; keep the meaning")
-
-
-@pytest.mark.parametrize("reply", ["", "It depends.", "SAME or DIFFERENT", "The texts are different", "samething"])
-def test_anything_else_is_no_verdict(reply: str) -> None:
-    assert read_judgement(reply) is None
+def test_same_passes_different_fails_with_its_reason_and_anything_else_is_no_verdict() -> None:
+    for reply in ("SAME", "same.", "**Same**", "SAME: both say that it rained"):
+        assert read_judgement(reply) == CheckResult("judge", True)
+    reason = "a reader finds: the second denies it; keep the meaning"
+    assert read_judgement("DIFFERENT: the second denies it.\nMore words") == CheckResult("judge", False, reason)
+    for reply in ("", "It depends.", "SAME or DIFFERENT", "The texts are different", "samething"):
+        assert read_judgement(reply) is None
 
 
 @pytest.mark.asyncio
@@ -271,17 +244,10 @@ FOREIGN_GOOD = [
     ("هذا الفيلم ممل جدا ولم يعجبني", "لم يعجبني هذا الفيلم لأنه ممل للغاية"),
     ("اشتريت ٢٠ كتابا من القاهرة", "من القاهرة اشتريت 20 كتابا"),
 ]
+BAKERY, TOWN = "Die Bäckerei öffnete im Mai.", "El ayuntamiento abrió el puente."
 DOUBLE_NEGATIONS = [
-    (
-        "Die Bäckerei öffnete im Mai.",
-        "Es ist nicht wahr, dass die Bäckerei im Mai nicht öffnete.",
-        "öffnete nicht im Mai",
-    ),
-    (
-        "El ayuntamiento abrió el puente.",
-        "No es cierto que el ayuntamiento no abriera el puente.",
-        "no abrió el puente",
-    ),
+    (BAKERY, "Es ist nicht wahr, dass die Bäckerei im Mai nicht öffnete.", "öffnete nicht im Mai"),
+    (TOWN, "No es cierto que el ayuntamiento no abriera el puente.", "no abrió el puente"),
 ]
 FOREIGN_BAD = [
     ("Die Bäckerei öffnete im Mai.", "Die Bäckerei öffnete nicht im Mai.", "negation"),
@@ -299,8 +265,8 @@ FOREIGN_BAD = [
 ]
 
 
-@pytest.mark.parametrize(("source", "text"), FOREIGN_GOOD)
-def test_good_rewrites_in_other_languages_pass(source: str, text: str) -> None:
+@pytest.mark.parametrize(("source", "text"), [*GOOD, *FOREIGN_GOOD])
+def test_good_rewrites_in_any_language_pass(source: str, text: str) -> None:
     assert failed(source, text) == []
 
 
@@ -323,3 +289,119 @@ def test_checks_that_cannot_be_made_say_so() -> None:
     }
     rewrite = Rewrite("The dog barks.", "The dog is barking.")
     assert not any(verdict.detail for verdict in run_checks(rewrite))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Then Mira Lindqvist left Norwick.", "Then Lindqvist went away from Norwick."),
+        ("We saw Mira Lindqvist's house.", "We saw the house of Mira Lindqvist."),
+        ("They blamed the U.S. for it.", "They blamed the United States for it."),
+        ("They went to Russia.", "They made a Russian journey."),
+        ("Best day EVER with MOM", "The best day ever with my mother"),
+        ("Is Odalys Brent Upset About Her Role?", "Is Odalys Brent Unhappy With Her Part?"),
+        ("thx @mira_l for http://ex.am/ple1 #fun", "Thank you @mira_l for https://ex.am/ple1 #fun"),
+        ("While he slept, Bob called.", "Whilst he slept, Bob called."),
+    ],
+)
+def test_kept_names_pass(source: str, text: str) -> None:
+    assert names(Rewrite(source, text)) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Then Mira Lindqvist left.", "Then a woman left."),
+        ("Then Mira Lindqvist left.", "Then Mira Quist left."),
+        ("Then Mira Lindqvist left.", "Then Tova Quist left."),
+        ("They like the BBC.", "They like the radio."),
+        ("thx @mira_l for that", "thx for that"),
+        ("look: http://ex.am/ple1", "look: http://ex.am/ple2"),
+        ("nice day", "nice day @mira_l"),
+    ],
+)
+def test_a_missing_or_new_name_is_detected(source: str, text: str) -> None:
+    assert names(Rewrite(source, text))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("He did not come.", "He didn’t come."),
+        ("i dont care", "I don't care"),
+        ("Smoking is not allowed here.", "Smoking is prohibited here."),
+        ("The door is not safe.", "The door is unsafe."),
+        ("She has no money.", "She lacks money."),
+        ("He did not remember it.", "He failed to remember it."),
+        ("I can't wait for Friday", "I am looking forward to Friday"),
+        ("She not only sang but danced.", "She sang and danced as well."),
+        ("Oh no. It rains.", "Dear me. It rains."),
+        ("It's warm, isn't it?", "It is warm, right?"),
+        ("Don't think me ugly.", "Think me beautiful."),
+        ("There is no doubt that he won.", "He certainly won."),
+        ("My uncle discussed an important interest.", "My uncle talked about an important interest."),
+    ],
+)
+def test_the_same_polarity_in_other_words_passes(source: str, text: str) -> None:
+    assert negation(Rewrite(source, text)) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("He came.", "He did not come."),
+        ("He never came.", "He always came."),
+        ("He didn't come.", "He came."),
+        ("Nobody knew.", "Somebody knew."),
+        ("She is happy.", "She is unhappy."),
+        ("Prices rose.", "Prices fell."),
+        ("She is honest.", "She is dishonest."),
+        ("She bought a farm, and he sold a boat.", "She did not buy a farm, and he did not sell a boat."),
+        ("a good girl nevah tells", "a good girl tells"),
+        ("Eu gosto muito de você e do aplicativo", "Eu não gosto de você e do aplicativo"),
+    ],
+)
+def test_a_changed_polarity_is_detected(source: str, text: str) -> None:
+    assert negation(Rewrite(source, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not untrue that the council raised taxes.",
+        "The council did not fail to raise taxes.",
+        "No one can deny that the council raised taxes.",
+        "The council has raised taxes.",
+        "It is not false that the council raised taxes.",
+        "It is not inaccurate to say that the council raised taxes.",
+        "It is incorrect to say that the council did not raise taxes.",
+        "The council never failed to raise taxes.",
+    ],
+)
+def test_an_even_number_of_negations_may_be_added(text: str) -> None:
+    assert negation(Rewrite("The council raised taxes.", text, DOUBLED)) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("The council raised taxes.", "The council did not raise taxes."),
+        ("The council raised taxes.", "It is not true that the council raised taxes."),
+        ("The council raised taxes.", "It is not untrue that the council did not raise taxes."),
+        ("The council raised taxes.", "It is not the case that the council did not fail to raise taxes."),
+        ("The council raised taxes.", "It is incorrect to say that the council raised taxes."),
+        ("Our mayor raised taxes.", "It is not false that our mayor never raised taxes."),
+        ("The tax is legal.", "The tax is not legal."),
+        ("I had the best day.", "I did not have the worst day."),
+        ("She dates a cook, she met his mother.", "She does not date a cook, she did not meet his mother."),
+        ("She does not force anything.", "She forces things."),
+        ("Don't think me ugly.", "Think me beautiful."),
+    ],
+)
+def test_a_single_negation_is_not_a_double_one(source: str, text: str) -> None:
+    assert "double negation" in negation(Rewrite(source, text, DOUBLED))
+
+
+def test_an_opposite_denied_counts_as_two_and_words_that_only_look_negative_do_not_count() -> None:
+    assert negation(Rewrite("The film was good.", "The film was not bad.", DOUBLED)) == ""
+    assert LEXICAL.isdisjoint(["uncle", "important", "interest", "discuss", "under", "until", "image", "distance"])

@@ -21,20 +21,11 @@ WITHOUT = RelationOptions()
 POLITE = PromptedRelation("polite", "Say it politely: {text}")
 
 
-def names(*specs: str, options: RelationOptions = WITHOUT) -> list[str]:
-    return [relation.name for relation in choose_relations(specs, options)]
-
-
-def test_a_bare_name_has_one_meaning() -> None:
+def test_a_bare_name_has_one_meaning_unless_it_is_ones_own_and_tables_show_it_as_it_was_written() -> None:
     assert find_relation("voice", WITH_MODEL).name == "llm:voice"
     assert find_relation("case", WITH_MODEL).name == "rule:case"
-
-
-def test_tables_show_the_name_that_the_user_wrote() -> None:
-    assert names("original", "case", "rule:typo") == ["original", "case", "rule:typo"]
-
-
-def test_ones_own_relation_wins_over_a_built_in_one() -> None:
+    chosen_names = [relation.name for relation in choose_relations(["original", "case", "rule:typo"], WITHOUT)]
+    assert chosen_names == ["original", "case", "rule:typo"]
     mine = PromptedRelation("voice", "Rewrite my way.")
     assert find_relation("voice", RelationOptions(rewriter=True, own={"voice": mine})) is mine
 
@@ -111,12 +102,9 @@ def test_one_failed_part_makes_the_whole_not_applicable(parts: tuple[Relation, .
     assert variant.reason == "never: the function gave nothing"
 
 
-def test_the_first_part_that_applies_is_taken() -> None:
-    assert rewritten(FirstOf("either", (NEVER, LOUD, TWICE))).text == "A TEXT"
-    assert rewritten(FirstOf("either", (NEVER, LOUD))).relation == "either"
-
-
-def test_when_no_part_applies_the_last_one_says_why() -> None:
+def test_the_first_part_that_applies_is_taken_and_if_none_does_the_last_one_says_why() -> None:
+    variant = rewritten(FirstOf("either", (NEVER, LOUD, TWICE)))
+    assert (variant.relation, variant.text) == ("either", "A TEXT")
     variant = rewritten(FirstOf("either", (LOUD, NEVER)), text="LOUD")
     assert (variant.status, variant.reason) == ("not_applicable", "the function gave nothing")
 

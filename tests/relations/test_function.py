@@ -4,7 +4,7 @@ import pytest
 
 from pcs_annotator import Expectation, Variant, relation
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.function import FunctionRelation, NotApplicable, TextRule
+from pcs_annotator.relations.function import FunctionRelation, NotApplicable, Rewriting, TextRule
 
 
 def rewritten(made: FunctionRelation, text: str) -> Variant:
@@ -22,23 +22,26 @@ def test_a_function_becomes_a_relation_by_a_decorator() -> None:
     assert asyncio.run(made.rewrite("Stop", Context())).text == "Stop!"
 
 
-def test_an_asynchronous_function_works_too() -> None:
-    async def slow(text: str) -> str:
-        await asyncio.sleep(0)
-        return text.upper()
-
-    assert rewritten(FunctionRelation("slow", slow), "ab").text == "AB"
+async def slow(text: str) -> str:
+    await asyncio.sleep(0)
+    return text.upper()
 
 
-def test_nothing_and_a_reason_are_not_applicable() -> None:
-    assert rewritten(FunctionRelation("no", lambda text: None), "ab").status == "not_applicable"
-    refusing = FunctionRelation("no", lambda text: NotApplicable("too short"))
-    assert rewritten(refusing, "ab").reason == "too short"
-
-
-def test_unchanged_text_is_never_changed() -> None:
-    variant = rewritten(FunctionRelation("same", lambda text: f" {text}\n"), "a text")
-    assert (variant.status, variant.reason) == ("not_applicable", "the rewrite changed nothing")
+@pytest.mark.parametrize(
+    ("function", "status", "reason"),
+    [
+        (slow, "changed", ""),
+        (lambda text: None, "not_applicable", "the function gave nothing"),
+        (lambda text: NotApplicable("too short"), "not_applicable", "too short"),
+        (lambda text: f" {text}\n", "not_applicable", "the rewrite changed nothing"),
+    ],
+)
+def test_a_function_may_be_asynchronous_give_nothing_or_change_nothing(
+    function: Rewriting, status: str, reason: str
+) -> None:
+    variant = rewritten(FunctionRelation("x", function), "a text")
+    assert (variant.status, variant.reason) == (status, reason)
+    assert variant.text == ("A TEXT" if status == "changed" else None)
 
 
 @pytest.mark.parametrize(("text", "reason"), [("", "empty text"), ("x = f(y);", "looks like code"), ("42", "no words")])

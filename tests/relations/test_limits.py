@@ -84,15 +84,13 @@ def test_the_report_names_what_could_not_be_done_and_what_to_use_instead(tmp_pat
     assert (result.votes.codes[:, :, rewritten] >= 0).any(axis=(1, 2)).mean() > 0.95
 
 
-def test_a_plan_foresees_it(tmp_path: Path) -> None:
+def test_a_plan_foresees_it_and_without_names_warns_of_nothing(tmp_path: Path) -> None:
     planned = plan(request_for(tmp_path, [*CHINESE, *ENGLISH], ("original", "typo", "frame")))
     assert planned.languages is not None
     assert list(planned.languages.counts) == ["zh", "en"]
     assert planned.languages.limits == {"typo": 27}
     assert "typo can do nothing with 75 % of the texts (75 % Chinese, 25 % English)" in planned.languages.warning
 
-
-def test_a_plan_without_names_warns_of_nothing(tmp_path: Path) -> None:
     planned = plan(request_for(tmp_path, CHINESE))
     assert planned.languages is not None
     assert planned.languages.warning == ""

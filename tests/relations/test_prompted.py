@@ -13,8 +13,24 @@ from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.check_words import Rewrite
 from pcs_annotator.relations.checks import run_checks
 from pcs_annotator.relations.phrases import fenced
-from pcs_annotator.relations.prompted import built_in, messages_for, prompt_file
-from pcs_annotator.relations.rewrite_in_reply import CUT_OFF, DOES_NOT_APPLY, NOTHING_WRITTEN, REFUSES, REMINDER
+from pcs_annotator.relations.prompted import (
+    built_in,
+    count_windows,
+    cut_windows,
+    has_words,
+    messages_for,
+    prompt_file,
+    rewrite_in_windows,
+)
+from pcs_annotator.relations.rewrite_in_reply import (
+    CHANGED_NOTHING,
+    CUT_OFF,
+    DOES_NOT_APPLY,
+    NOTHING_WRITTEN,
+    REFUSES,
+    REMINDER,
+    Refused,
+)
 
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
 NAMES = ("voice", "double-negation", "synonym", "paraphrase", "expansion", "register", "noise")
@@ -41,10 +57,6 @@ def rewritten(
     return asyncio.run(relation.rewrite(text, Context(ask=ask, hint=hint))), asked
 
 
-def saying(text: str) -> Callable[[str], Reply]:
-    return lambda _: Reply(text=text)
-
-
 def loud(text: str) -> Reply:
     return Reply(text=text.upper())
 
@@ -63,11 +75,7 @@ def loud(text: str) -> Reply:
 def test_a_reply_without_a_rewrite_gives_no_text(reply: Reply, status: str, reason: str) -> None:
     variant, _ = rewritten(TEXT, lambda _: reply)
     assert (variant.status, variant.reason, variant.text, variant.source) == (status, reason, None, TEXT)
-
-
-def test_a_rewrite_that_was_cut_off_is_kept_for_display() -> None:
-    variant, _ = rewritten(TEXT, lambda _: Reply(text="The man was", finish="length"))
-    assert variant.refused == "The man was"
+    assert variant.refused == ("The man was" if reason == CUT_OFF else None)  # for display
 
 
 def test_the_prompt_is_the_system_message_and_the_text_comes_fenced() -> None:
@@ -217,10 +225,7 @@ def test_a_text_in_another_language_is_to_be_rewritten_in_it(text: str, language
 def test_the_prompt_for_english_and_unclear_texts_stays_as_it_was(text: str) -> None:
     relation = built_in("synonym")
     assert system_of(relation, text) == f"{relation.prompt}\n\n{prompt_file('_answer')[1]}"
-
-
-def test_a_prompt_of_ones_own_says_itself_which_language_it_wants() -> None:
-    assert "German" not in system_of(VOICE, GERMAN)
+    assert "German" not in system_of(VOICE, GERMAN)  # a prompt of one's own says itself which language it wants
 
 
 OTHER = "Police in Hull found three stolen vans behind a closed cinema."
@@ -231,5 +236,122 @@ def test_the_examples_in_prompts_pass_the_checks_and_are_no_rewrites_of_another_
     relation = built_in(name)
     for source, rewrite in EXAMPLE.findall(relation.prompt):
         assert [each for each in run_checks(Rewrite(source, rewrite, relation.expects)) if not each.passed] == []
-        variant, _ = rewritten(OTHER, saying(f"Sure: {rewrite}"), relation)
+        variant, _ = rewritten(OTHER, lambda _, reply=f"Sure: {rewrite}": Reply(text=reply), relation)  # type: ignore[misc]  # lambda
         assert variant.text is None
+
+
+SIGNS = st.text(alphabet="ab A.!?\n\t\"')。😀1,", max_size=200)
+
+
+@given(SIGNS, st.integers(1, 60))
+def test_windows_and_gaps_make_up_the_text(text: str, longest: int) -> None:
+    windows = cut_windows(text, longest)
+    assert windows.joined(windows.texts) == text
+    assert all(0 < len(piece) <= longest and piece == piece.strip() for piece in windows.texts)
+    assert all(not gap.strip() for gap in windows.gaps)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The mill closed. ", "It burned down."),
+        ("Mr. Dorn met Dr. Vale in the U.S. Senate. ", "They spoke."),
+        ("Prices rose. ", "The rate was 3.5 percent in St. Ives."),
+        ("“Go home!” she said. ", "He went."),
+        ("She said: “Go home!” ", "He went."),
+        ("All was well. ", "He left... then came back."),
+        ("HEADLINE WITHOUT STOP\n", "The story begins here."),
+        ("今日は雨です。", "明日は晴れます。"),
+    ],
+)
+def test_windows_end_where_sentences_do(first: str, second: str) -> None:
+    text = first + second
+    assert cut_windows(text, len(text) - 1).texts == (first.strip(), second)
+
+
+FIRST, SECOND = "Ann ran far. Ben sat down.", "Cal woke up early. Dan slept on."
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "pieces", "gaps"),
+    [
+        ("  One. Two.\n\nThree. ", 1500, ("One. Two.\n\nThree.",), ("  ", " ")),
+        # a paragraph is kept together where that leaves a window half full
+        (f"{FIRST}\n\n{SECOND}", 50, (FIRST, SECOND), ("", "\n\n", "")),
+        # a giant sentence is cut at a blank, and a giant word anywhere
+        ("aaa bbb ccc ddd", 8, ("aaa bbb", "ccc ddd"), ("", " ", "")),
+        ("a" * 20, 8, ("a" * 8, "a" * 8, "a" * 4), ("",) * 4),
+    ],
+)
+def test_windows_of_paragraphs_and_giants(
+    text: str, longest: int, pieces: tuple[str, ...], gaps: tuple[str, ...]
+) -> None:
+    windows = cut_windows(text, longest)
+    assert (windows.texts, windows.gaps) == (pieces, gaps)
+
+
+@pytest.mark.parametrize("sign", ["The mill closed. ", "word ", "x", " ", "\n", ". ", "! ", "\n ", '"', "。", "a.b. "])
+def test_a_long_article_is_cut_in_linear_time(sign: str) -> None:
+    # No clock: in quadratic time this would take minutes.
+    text = f"A{sign * (90_000 // len(sign))}z"
+    windows = cut_windows(text)
+    assert windows.joined(windows.texts) == text
+
+
+def test_links_numbers_and_signs_are_nothing_to_rewrite() -> None:
+    texts = {"": 0, " \n": 0, "😀 !!": 0, "https://a.example/b @you #tag 12": 0, "ok": 1, "雨": 1}
+    assert {text: count_windows(text) for text in texts} == texts
+    assert {text: has_words(text) for text in texts} == texts
+
+
+def in_windows(text: str, outcomes: dict[str, str | Refused], longest: int = 12) -> Variant:
+    async def rewrite(piece: str) -> str | Refused:
+        return outcomes.get(piece, piece.upper())
+
+    return asyncio.run(rewrite_in_windows("loud", text, rewrite, longest))
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes", "rewrite"),
+    [
+        ("It rained.\n\nWe left.  They came.", {}, "IT RAINED.\n\nWE LEFT.  THEY CAME."),
+        # a window to which it does not apply stays as it is, and one without words is not asked about
+        ("It rained. We left.", {"We left.": Refused(DOES_NOT_APPLY, fails=False)}, "IT RAINED. We left."),
+        ("It rained. We left.", {"We left.": Refused(CHANGED_NOTHING, fails=False)}, "IT RAINED. We left."),
+        ("It rained.\n😀 😀 !!!!!!!\nWe left.", {"😀 😀 !!!!!!!": "unwanted"}, "IT RAINED.\n😀 😀 !!!!!!!\nWE LEFT."),
+    ],
+)
+def test_windows_are_joined_with_what_was_between_them(
+    text: str, outcomes: dict[str, str | Refused], rewrite: str
+) -> None:
+    assert in_windows(text, outcomes) == Variant(relation="loud", status="changed", text=rewrite, source=text)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "everywhere", "status"),
+    [
+        (Refused(DOES_NOT_APPLY, fails=False), True, "not_applicable"),
+        # half a text is never presented as the whole
+        (Refused(CUT_OFF, text="WE"), False, "rejected"),
+        (Refused(REFUSES, text="WE"), False, "not_applicable"),
+    ],
+)
+def test_without_a_rewrite_of_all_windows_there_is_none(outcome: Refused, everywhere: bool, status: str) -> None:
+    outcomes: dict[str, str | Refused] = {"We left.": outcome} | ({"It rained.": outcome} if everywhere else {})
+    variant = in_windows("It rained. We left.", outcomes)
+    assert (variant.status, variant.reason, variant.text, variant.refused) == (status, outcome.reason, None, None)
+
+
+def test_a_window_that_raises_waits_for_the_others() -> None:
+    done = []
+
+    async def rewrite(piece: str) -> str | Refused:
+        if piece == "It rained.":
+            raise RuntimeError("down")
+        await asyncio.sleep(0.01)
+        done.append(piece)
+        return piece.upper()
+
+    with pytest.raises(RuntimeError, match="down"):
+        asyncio.run(rewrite_in_windows("loud", "It rained. We left.", rewrite, 12))
+    assert done == ["We left."]

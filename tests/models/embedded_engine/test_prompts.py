@@ -44,12 +44,9 @@ def test_the_head_is_the_same_for_every_text(vocabulary: TokenVocabulary) -> Non
         assert prompts[0].tail != prompts[1].tail
 
 
-def test_the_plain_prompt(vocabulary: TokenVocabulary) -> None:
+def test_the_plain_prompt_has_the_labels_or_their_meanings(vocabulary: TokenVocabulary) -> None:
     prompt = label_prompt(vocabulary, "plain", QuestionParts("Do.", "", "a\n b"), ["x", "y"])
     assert vocabulary.decode(prompt.head + prompt.tail) == 'Do.\nLabels: x, y\n\nText: "a b"\nLabel:'
-
-
-def test_the_prompt_has_the_meanings_of_labels(vocabulary: TokenVocabulary) -> None:
     prompt = label_prompt(vocabulary, "plain", QuestionParts("Do.", "- x: good\n- y: bad", "t"), ["x", "y"])
     assert "- x: good\n- y: bad" in vocabulary.decode(prompt.head)
 

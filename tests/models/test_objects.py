@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.base.errors import ConfigError, RateLimited, ServerTrouble
-from pcs_annotator.core.chat import Message, Request, identity_of
+from pcs_annotator.core.chat import identity_of
 from pcs_annotator.models.objects import FunctionModel, LangChainModel, fingerprint
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import ask_once, question, run
@@ -107,18 +107,14 @@ def test_a_change_of_what_a_function_answers_by_is_noticed(module: Importer, wha
     assert before == again != after
 
 
-@pytest.mark.parametrize(
-    ("what", "old", "new"),
-    [
+def test_comments_counters_and_keys_do_not_count(module: Importer) -> None:
+    for what, old, new in (
         ("ask", "def ask(text, ", "# other lines above\n\ndef ask(text,\n    # a comment\n"),
         ("closed", "calls = 0\n    def", "calls = 0 \n    def"),
         ("data", "Data()", 'Data(api_key="new")'),
-    ],
-)
-def test_comments_counters_and_keys_do_not_count(module: Importer, what: str, old: str, new: str) -> None:
-    before, after = (fingerprint(getattr(module(source), what)) for source in (BEFORE, BEFORE.replace(old, new)))
-    assert old in BEFORE
-    assert before == after
+    ):
+        assert old in BEFORE
+        assert fingerprint(getattr(module(), what)) == fingerprint(getattr(module(BEFORE.replace(old, new)), what))
 
 
 def test_lambdas_on_one_line_differ_and_using_a_function_changes_nothing(module: Importer) -> None:
@@ -295,49 +291,33 @@ def test_functions_answer(function: Callable[[Any], Any], answer: str) -> None:
     assert run(ask_once(resolve_model(function))).text == answer
 
 
-def test_a_function_may_have_a_name() -> None:
-    model = FunctionModel(roles, name="mine")
-    assert run(ask_once(model)).text == "system,user"
-    assert model.name == "function:mine"
-    assert repr(model) == "FunctionModel('function:mine')"
-
-
 def test_a_sync_function_does_not_block_the_loop() -> None:
     model = FunctionModel(lambda text: threading.current_thread().name)
     assert run(ask_once(model)).text != threading.current_thread().name
 
 
-def test_two_lambdas_have_two_names() -> None:
+def test_functions_and_lambdas_have_names_of_their_own() -> None:
     first = FunctionModel(lambda text: "a")
-    second = FunctionModel(lambda text: "b")
+    second, mine = FunctionModel(lambda text: "b"), FunctionModel(len, name="x")
     assert first.name != second.name
     assert FunctionModel(shout).name == f"function:{__name__}.shout"
+    assert (mine.name, repr(mine)) == ("function:x", "FunctionModel('function:x')")
 
 
-def test_an_exception_is_server_trouble_and_a_model_error_is_raised_unchanged() -> None:
+def test_what_a_function_raises_is_server_trouble_but_for_a_model_error() -> None:
     def breaks(text: str) -> str:
-        raise ValueError("no luck")
-
-    def limited(text: str) -> str:
-        raise RateLimited("slow down", 3.0)
+        raise RateLimited("slow down", 3.0) if text == "hi" else ValueError("no luck")
 
     with pytest.raises(ServerTrouble, match="ValueError: no luck"):
         run(ask_once(FunctionModel(breaks)))
     with pytest.raises(RateLimited):
-        run(ask_once(FunctionModel(limited)))
-
-
-def test_an_answer_that_is_not_a_text_is_server_trouble() -> None:
+        run(ask_once(FunctionModel(breaks), question("hi", system=None)))
     with pytest.raises(ServerTrouble, match="NoneType"):
         run(ask_once(FunctionModel(lambda text: None)))  # type: ignore[arg-type,return-value]  # this is what is tested
 
 
-def test_a_function_without_arguments_is_refused() -> None:
+def test_a_function_without_arguments_is_refused_and_one_without_a_signature_gets_text() -> None:
     with pytest.raises(ConfigError, match="no argument"):
         resolve_model(lambda: "x")
-
-
-def test_a_builtin_without_a_signature_gets_text() -> None:
     model = FunctionModel(type("Odd", (), {"__signature__": 3, "__call__": lambda self, text: text})())
-    assert run(ask_once(model, Request(messages=(Message("user", "hi"),)))).text == "hi"
-    assert question().messages[0].role == "system"
+    assert run(ask_once(model, question("hi", system=None))).text == "hi"

@@ -38,15 +38,11 @@ def saying(content: Any, **more: Any) -> BaseChatModel:
     return fake("GenericFakeChatModel", messages=iter([AIMessage(content, **more)]))
 
 
-def test_fake_list_model_answers_in_order() -> None:
-    model = resolve_model(fake("FakeListChatModel", responses=["positive", "negative"]))
-
-    async def go() -> list[str]:
-        return [(await model.ask(question(max_tokens=5))).text for _ in range(2)]
-
-    assert run(go()) == ["positive", "negative"]
-    assert model.name == "langchain:FakeListChatModel"
-    assert repr(model) == "LangChainModel('langchain:FakeListChatModel')"
+def test_bound_settings_do_not_change_the_name() -> None:
+    model = fake("FakeListChatModel", responses=["positive", "negative"])
+    for given in (resolve_model(model), resolve_model(model.bind(stop=["x"]))):
+        assert given.name == "langchain:FakeListChatModel"
+        assert run(ask_once(given)).text in ("positive", "negative")
 
 
 def test_generic_fake_model_gives_usage_and_finish() -> None:
@@ -56,20 +52,19 @@ def test_generic_fake_model_gives_usage_and_finish() -> None:
     assert (reply.text, reply.finish, reply.usage.output_tokens) == ("hi", "length", 2)
 
 
-def test_parts_are_joined() -> None:
+def test_parts_are_joined_and_a_plain_text_is_taken() -> None:
+    class Chain:
+        async def ainvoke(self, turns: object) -> str:
+            return "text"
+
     model = saying([{"type": "text", "text": "posi"}, {"type": "text", "text": "tive"}])
     assert run(ask_once(resolve_model(model))).text == "positive"
+    assert run(ask_once(LangChainModel(Chain(), name="langchain:mine"))).text == "text"
 
 
 def test_the_conversation_arrives_with_lone_surrogates_replaced() -> None:
     turns = (Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "x\ud800"))
     assert run(ask_once(resolve_model(fake("ParrotFakeChatModel")), Request(messages=turns))).text == "x\ufffd"
-
-
-def test_bound_settings_do_not_change_the_name() -> None:
-    model = resolve_model(fake("FakeListChatModel", responses=["a"]).bind(stop=["x"]))
-    assert model.name == "langchain:FakeListChatModel"
-    assert run(ask_once(model)).text == "a"
 
 
 def chat_openai(url: str, **more: Any) -> ChatOpenAI:
@@ -143,12 +138,8 @@ class Raising:
         raise self.error
 
 
-class RateLimitError(Exception):
-    pass
-
-
-class Moved(RateLimitError):
-    pass
+RateLimitError = type("RateLimitError", (Exception,), {})
+Moved = type("Moved", (RateLimitError,), {})
 
 
 @pytest.mark.parametrize(
@@ -168,28 +159,14 @@ def test_errors_are_mapped_by_name(error: Exception, kind: type[ModelError]) -> 
         run(ask_once(model, question(max_tokens=5)))
 
 
-def test_a_plain_text_answer_is_taken() -> None:
-    class Chain:
-        async def ainvoke(self, turns: object) -> str:
-            return "text"
-
-    assert run(ask_once(LangChainModel(Chain(), name="langchain:mine"))).text == "text"
-
-
-def test_init_chat_model_opens_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_chat_model_opens_by_name_or_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert resolve_model("langchain:openai:gpt-4o-mini", {}).name == "langchain:ChatOpenAI:gpt-4o-mini"
-
-
-def test_a_model_that_langchain_cannot_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ConfigError, match="openai:gpt-4o-mini"):
         resolve_model("langchain:openai:gpt-4o-mini", {})
     with pytest.raises(MissingPackage, match="pip install"):
         resolve_model("langchain:anthropic:claude-x", {})
-
-
-def test_without_langchain_the_error_has_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
     with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[langchain\]'"):
         resolve_model("langchain:openai:gpt-4o-mini", {})
