@@ -30,6 +30,16 @@ async def with_api(answer: Answer, provider: str, use: Any) -> Any:
             await model.close()
 
 
+def created(provider: str, body: object, folder: Path, status: int = 200) -> str:
+    async def use(api: BatchApi, stub: Stub) -> str:
+        return await api.create(requests, "file-1")
+
+    requests = folder / "requests.jsonl"
+    requests.write_bytes(b"{}\n")
+    name: str = run(with_api(says(body, status), provider, use))
+    return name
+
+
 def looked(provider: str, body: object, status: int = 200) -> BatchState:
     async def use(api: BatchApi, stub: Stub) -> BatchState:
         return await api.look("b1")
@@ -81,14 +91,8 @@ def test_an_answer_that_is_no_object_is_trouble_and_can_be_asked_again(
 ) -> None:
     with pytest.raises(ServerTrouble):
         looked(provider, body)
-
-    async def create(api: BatchApi, stub: Stub) -> str:
-        return await api.create(requests, "file-1")
-
-    requests = tmp_path / "requests.jsonl"
-    requests.write_bytes(b"{}\n")
     with pytest.raises(ServerTrouble):
-        run(with_api(says(body), provider, create))
+        created(provider, body, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -103,15 +107,9 @@ def test_an_answer_that_is_no_object_is_trouble_and_can_be_asked_again(
 def test_refusals_are_the_errors_of_live_calls(
     status: int, body: object, kind: type[ModelError], tmp_path: Path
 ) -> None:
-    requests = tmp_path / "requests.jsonl"
-    requests.write_bytes(b"{}\n")
-
-    async def create(api: BatchApi, stub: Stub) -> str:
-        return await api.create(requests, "file-1")
-
     for provider in MODELS:
         with pytest.raises(kind):
-            run(with_api(says(body, status), provider, create))
+            created(provider, body, tmp_path, status)
     with pytest.raises(kind):
         looked("openai", body, status)
 

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -162,19 +163,22 @@ def test_any_text_can_be_sent(text: str) -> None:
     assert stub.seen[0].body["messages"][1]["content"] == text.replace("\ud800", "?")
 
 
+def picky(refuses: Callable[[dict[str, Any]], bool], error: object, status: int = 400) -> Answer:
+    async def handle(request: web.Request) -> web.Response:
+        refused = refuses(await request.json())
+        return web.json_response(error if refused else completion(), status=status if refused else 200)
+
+    return handle
+
+
 @pytest.mark.parametrize(
     ("parameter", "sent_instead"), [("temperature", None), ("max_tokens", "max_completion_tokens")]
 )
 def test_a_setting_that_the_model_refuses_is_not_sent_again(parameter: str, sent_instead: str | None) -> None:
     complaint = {"message": f"Unsupported parameter: {parameter}", "code": "unsupported_parameter", "param": parameter}
 
-    async def picky(request: web.Request) -> web.Response:
-        body = await request.json()
-        refused = parameter in body
-        return web.json_response({"error": complaint} if refused else completion(), status=400 if refused else 200)
-
     async def go() -> Stub:
-        async with serving(picky) as stub:
+        async with serving(picky(lambda body: parameter in body, {"error": complaint})) as stub:
             model = resolve_model("openai:brand-new", stub.opens("openai"))
             asked = question(max_tokens=5)
             with pytest.raises(ServerTrouble, match=f"openai:brand-new .*{parameter}"):
@@ -203,13 +207,10 @@ def test_a_setting_that_the_model_refuses_is_not_sent_again(parameter: str, sent
     ],
 )
 def test_a_server_that_refuses_log_probabilities_is_asked_without_them(status: int, error: dict[str, Any]) -> None:
-    async def picky(request: web.Request) -> web.Response:
-        refused = "logprobs" in await request.json()
-        body = error if "detail" in error else {"error": error}
-        return web.json_response(body if refused else completion(), status=status if refused else 200)
+    body = error if "detail" in error else {"error": error}
 
     async def go() -> Stub:
-        async with serving(picky) as stub:
+        async with serving(picky(lambda asked: "logprobs" in asked, body, status)) as stub:
             model = resolve_model("openai:gpt-4o", stub.opens("openai"))
             assert model.can_grade
             replies = await asyncio.gather(*(model.ask(question(logprobs=5)) for _ in range(3)))
@@ -228,12 +229,8 @@ def test_a_server_that_refuses_log_probabilities_is_asked_without_them(status: i
 def test_a_server_with_a_lower_limit_is_asked_for_fewer() -> None:
     complaint = {"message": "15 is greater than the maximum of 5 - 'top_logprobs'", "type": "invalid_request_error"}
 
-    async def picky(request: web.Request) -> web.Response:
-        refused = (await request.json()).get("top_logprobs", 0) > 5
-        return web.json_response({"error": complaint} if refused else completion(), status=400 if refused else 200)
-
     async def go() -> Stub:
-        async with serving(picky) as stub:
+        async with serving(picky(lambda body: body.get("top_logprobs", 0) > 5, {"error": complaint})) as stub:
             model = resolve_model(f"{stub.url}#m", {})
             await asyncio.gather(*(model.ask(question(logprobs=15)) for _ in range(3)))
             await ask_once(model, question(logprobs=15))

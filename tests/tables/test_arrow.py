@@ -160,7 +160,13 @@ def test_column_that_a_frame_holds_twice_is_refused() -> None:
 COLUMN = ["a", "b"]
 
 
-COLUMNS = [COLUMN, iter(COLUMN), dict.fromkeys(COLUMN).keys(), np.array(COLUMN), np.array(COLUMN).reshape(-1, 1)]
+COLUMNS: list[object] = [
+    COLUMN,
+    iter(COLUMN),
+    dict.fromkeys(COLUMN).keys(),
+    np.array(COLUMN),
+    np.array(COLUMN).reshape(-1, 1),
+]
 COLUMNS += [pd.Series(COLUMN), pl.Series(COLUMN), pa.array(COLUMN), pa.chunked_array([COLUMN])]
 COLUMNS += [kind({"x": COLUMN}) for kind in (pd.DataFrame, pl.DataFrame, pa.table)]
 

@@ -1,16 +1,10 @@
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
-import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
-from fsspec.registry import _registry
 
 from pcs_annotator import PcsWarning
-from pcs_annotator.base.errors import MissingPackage, TableError
+from pcs_annotator.base.errors import TableError
 from pcs_annotator.tables.chunks import Columns, Dataset, read_source
 from pcs_annotator.tables.fakenewsnet import is_fakenewsnet
 
@@ -111,42 +105,3 @@ def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str)
     path.write_text(content, encoding="utf-8")
     with pytest.raises(TableError, match=r"politifact-fake/news content\.json"):
         read_source(f"fakenewsnet:{articles}", Columns())
-
-
-HUB = "hf://datasets/me/reviews/data/test.csv"
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A stand-in for the files of Hugging Face."""
-
-    class Hub(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
-        protocol = ("hf",)
-        store: ClassVar[dict[str, object]] = {}
-
-        @classmethod
-        def _strip_protocol(cls, path: str) -> str:
-            return str(super()._strip_protocol(path.removeprefix("hf:/")))
-
-    monkeypatch.setitem(_registry, "hf", Hub)
-    yield
-    Hub.clear_instance_cache()
-
-
-def test_files_of_hugging_face_are_read_through_fsspec(hub: None) -> None:
-    with fsspec.open(HUB, "w") as file:
-        file.write("id,text,label\n7,Fine.,good\n8,Awful.,bad\n")
-    found = read_source(HUB, Columns(gold="label"))
-    assert [(item.id, item.text) for item in found.items] == [("7", "Fine."), ("8", "Awful.")]
-    assert list(found.gold) == ["good", "bad"]
-    parts = read_source("hf://datasets/me/reviews/data/*.csv", Columns(gold="label"))
-    assert len(parts.items) == 2
-    with pytest.raises(TableError, match=r"there is no file hf://datasets/me/reviews/none\.csv"):
-        read_source("hf://datasets/me/reviews/none.csv", Columns())
-
-
-def test_files_of_hugging_face_need_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(_registry, "hf", raising=False)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingPackage, match=r"huggingface_hub.*install it, or copy the file here"):
-        read_source(HUB, Columns())

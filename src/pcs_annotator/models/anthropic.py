@@ -10,11 +10,11 @@ from typing import Any
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
 from pcs_annotator.models.batch_apis import MessageBatches
 from pcs_annotator.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
-from pcs_annotator.models.hosts import ANTHROPIC, call_site
 from pcs_annotator.models.http import UNREADABLE, HttpModel, HttpReply
-from pcs_annotator.models.openai import as_dicts, finish_of, usage_of
+from pcs_annotator.models.openai import Host, as_dicts, call_site, finish_of, usage_of
 from pcs_annotator.models.provider import opens
 
+HOST = Host("anthropic", "https://api.anthropic.com")
 VERSION = "2023-06-01"
 MAX_TOKENS = 1024  # the API requires a limit; this one is for requests that set none
 FINISHES: dict[object, Finish] = {
@@ -92,5 +92,5 @@ def _usage(reported: object) -> Usage:
 @opens("anthropic")
 def open_anthropic(model: str, environment: Mapping[str, str]) -> AnthropicModel:
     """Return a Claude model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
-    site = call_site(ANTHROPIC, model, environment)
+    site = call_site(HOST, model, environment)
     return AnthropicModel(replace(site, url=site.url.removesuffix("/v1")))
