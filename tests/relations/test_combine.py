@@ -45,11 +45,10 @@ def test_a_relation_of_an_installed_package_is_found() -> None:
 
 
 def test_every_relation_but_the_original_is_checked() -> None:
-    original, voice, own = choose_relations(["original", "voice", POLITE], WITH_MODEL)
+    original, *others = choose_relations(["original", "voice", POLITE], WITH_MODEL)
     assert isinstance(original, Original)
-    assert isinstance(voice, CheckedRelation)
-    assert isinstance(own, CheckedRelation)
-    assert choose_relations([voice], WITH_MODEL) == [voice]
+    assert [type(other) for other in others] == [CheckedRelation] * 2
+    assert choose_relations(others, WITH_MODEL) == others
 
 
 @pytest.mark.parametrize(
@@ -110,13 +109,9 @@ def test_the_first_part_that_applies_is_taken_and_if_none_does_the_last_one_says
 
 
 def test_a_composition_needs_and_allows_what_its_parts_do() -> None:
-    both = InTurn("loud+twice", (LOUD, TWICE))
-    either = FirstOf("loud/twice", (LOUD, TWICE))
-    assert both.expects.longest == 6.0
-    assert either.expects.longest == 3.0
-    assert both.version == "1+3"
-    assert both.deterministic
-    assert both.needs == frozenset()
+    both, either = InTurn("loud+twice", (LOUD, TWICE)), FirstOf("loud/twice", (LOUD, TWICE))
+    assert (both.expects.longest, either.expects.longest) == (6.0, 3.0)
+    assert (both.version, both.deterministic, both.needs) == ("1+3", True, frozenset())
     assert both.calls("a text") == either.calls("a text") == 0.0
 
 
@@ -144,12 +139,6 @@ def test_every_text_stays_as_it_is_free_of_charge(name: str, options: dict[str, 
     assert rephrased(relation, Phrasing(task=TASK)) != Phrasing(task=TASK)
 
 
-def test_parts_change_the_question_in_turn() -> None:
-    put = rephrased(chosen("layout+order+wording"), Phrasing(task=TASK))
-    assert put.one_message
-    assert (put.task.instruction, put.task.labels) == ("What is the mood?", ("negative", "neutral", "positive"))
-
-
 @pytest.mark.parametrize("name", ["order+typo", "typo+order", "wording+typo+layout"])
 def test_with_a_relation_of_the_text_both_change(name: str) -> None:
     relation = chosen(name)
@@ -162,7 +151,10 @@ def test_with_a_relation_of_the_text_both_change(name: str) -> None:
     assert [part.name for part in text_parts(relation)] == ["typo"]
 
 
-def test_relations_of_the_text_leave_the_question_alone() -> None:
+def test_parts_change_the_question_in_turn_and_relations_of_the_text_leave_it_alone() -> None:
+    put = rephrased(chosen("layout+order+wording"), Phrasing(task=TASK))
+    assert put.one_message
+    assert (put.task.instruction, put.task.labels) == ("What is the mood?", ("negative", "neutral", "positive"))
     for name in ("original", "typo", "case+typo", "case|frame"):
         assert rephrased(chosen(name), Phrasing(task=TASK)) == Phrasing(task=TASK)
 

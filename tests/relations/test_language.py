@@ -22,18 +22,10 @@ ENGLISH = [
 ]
 
 FOREIGN = {
-    "es": [
-        "El gobierno anunció nuevas medidas para los barrios pobres.",
-        "¿Dónde está la biblioteca?",
-        "no me gusta nada",
-    ],
+    "es": ["El gobierno anunció nuevas medidas para los barrios pobres.", "¿Dónde está todo?", "no me gusta nada"],
     "fr": ["Le chat dort sur le canapé depuis ce matin.", "je ne sais pas", "Les prix ont encore augmenté"],
     "de": ["Der Hund schläft nicht auf dem Sofa.", "Ich habe keine Zeit", "Die Preise sind wieder gestiegen"],
-    "pt": [
-        "eu daria 5 se estivesse totalmente traduzido para português",
-        "não gostei do jogo",
-        "O menino foi para casa",
-    ],
+    "pt": ["eu daria 5 se estivesse traduzido para português", "não gostei do jogo", "O menino foi para casa"],
     "it": ["Il gatto dorme sul divano della nonna.", "non mi piace questo gioco", "Che cosa è successo ieri?"],
     "nl": ["De kat slaapt op de bank en wil niet opstaan.", "ik weet het niet", "Het is vandaag heel koud"],
     "tr": ["Bu oyun çok güzel ama daha iyi olabilir", "ben bunu istemiyorum çünkü çok pahalı"],

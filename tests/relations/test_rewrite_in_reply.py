@@ -192,11 +192,8 @@ def test_no_reply_is_an_exception(reply: str, source: str) -> None:
     assert isinstance(clean(reply, source), str | Refused)
 
 
-def test_the_text_with_words_about_it_is_the_text() -> None:
+def test_the_text_with_words_about_it_or_our_message_is_the_text() -> None:
     assert clean(f"{SOURCE}\n\nThe sentence is in the active voice already.", SOURCE) == SOURCE
-
-
-def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
     assert clean(f"<text-12345678>\n{SOURCE}\n</text-12345678>\n\n{REMINDER}", SOURCE) == SOURCE
 
 
@@ -242,7 +239,6 @@ def test_introductions_in_other_languages_are_left_out(reply: str, source: str, 
 )
 def test_refusals_in_other_languages_are_recognised(reply: str) -> None:
     assert clean(reply, "Der Plan scheiterte.") == Refused(REFUSES)
-    assert clean(reply, reply) == reply
 
 
 TWO = "Why is the shop shut? Nobody answers the phone."

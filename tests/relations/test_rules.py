@@ -84,17 +84,10 @@ def test_a_german_typo_makes_no_other_word() -> None:
     assert "deinen" not in {str(typo(f"Sie sollen hier dienen {number}")).split()[3] for number in range(50)}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "El gobierno anunció ayer impuestos nuevos",
-        "Правительство вчера объявило о новых налогах",
-        "η κυβέρνηση ανακοίνωσε χθες νέους φόρους",
-        "أعلنت الحكومة أمس أنها لن ترفع الضرائب",
-    ],
-)
-def test_other_alphabets_have_typos_too(text: str) -> None:
-    assert all(one_typo(after, before) for before, after in typos(text))
+def test_other_alphabets_have_typos_too() -> None:
+    russian, greek = "Правительство вчера объявило о новых налогах", "η κυβέρνηση ανακοίνωσε χθες νέους φόρους"
+    for text in ("El gobierno anunció ayer impuestos nuevos", russian, greek, "أعلنت الحكومة أمس أنها لن ترفع الضرائب"):
+        assert all(one_typo(after, before) for before, after in typos(text))
 
 
 @given(st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=40).map(" ".join))
@@ -183,13 +176,9 @@ def test_only_the_case_changes(text: str) -> None:
     assert case(text) == found
 
 
-@pytest.mark.asyncio
-async def test_the_shortest_text_is_within_what_the_checks_allow() -> None:
-    rule = relations.create("rule:frame")
-    text = "I am"
-    variant = await rule.rewrite(text, Context())
-    assert variant.text is not None
-    assert rule.expects.shortest <= len(variant.text) / len(text) <= rule.expects.longest
+def test_the_shortest_text_is_within_what_the_checks_allow() -> None:
+    expects = relations.create("rule:frame").expects
+    assert expects.shortest <= len(str(frame("I am"))) / len("I am") <= expects.longest
 
 
 @pytest.mark.parametrize(

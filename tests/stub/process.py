@@ -58,9 +58,7 @@ def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 360
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             if not url:
-                raise RuntimeError(
-                    f"the stub did not start (exit code {process.wait(timeout=10)}); see its errors above"
-                )
+                raise RuntimeError(f"the stub did not start (exit code {process.wait(timeout=10)})")
             yield StubProcess(url.removesuffix("/v1"), process.pid)
         finally:
             process.terminate()

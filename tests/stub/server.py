@@ -145,9 +145,7 @@ class Stub:
         try:
             question = read_question(json.loads(request.body.decode()), request.path)
         except (ValueError, KeyError, TypeError, RecursionError):
-            return _refuse(
-                dialect, 400, "invalid_json", "We could not parse the JSON body of your request, or it has no messages."
-            )
+            return _refuse(dialect, 400, "invalid_json", "The body is no JSON, or it has no messages.")
         if unfit := self._unfit(question):
             return _refuse(dialect, *unfit)
         kind, delay = self._dice.draw(mark, self.counters.attempt(mark))
@@ -166,13 +164,9 @@ class Stub:
         if behaviour.models and question.model not in behaviour.models:
             return 404, "model_not_found", f"The model `{question.model}` does not exist."
         if behaviour.max_chars is not None and question.chars > behaviour.max_chars:
-            limit = behaviour.max_chars // 4
-            return (
-                400,
-                "context_length_exceeded",
-                f"prompt is too long: This model's maximum context length is {limit} tokens; "
-                f"your messages resulted in {question.chars // 4} tokens.",
-            )
+            limits = f"{behaviour.max_chars // 4} tokens; your messages resulted in {question.chars // 4} tokens."
+            message = f"prompt is too long: This model's maximum context length is {limits}"
+            return 400, "context_length_exceeded", message
         if behaviour.filter_word is not None and behaviour.filter_word in question.text:
             return 400, "content_filter", "The response was filtered by the content filtering policy."
         return None

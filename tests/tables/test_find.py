@@ -90,13 +90,6 @@ def test_parts_with_other_columns_are_refused_with_both_names(tmp_path: Path, en
         open_stream(tmp_path, Columns())
 
 
-def test_parts_whose_types_cannot_be_reconciled_are_refused_with_both_names(parts: Path) -> None:
-    parquet.write_table(rows(11, 20).set_column(0, "id", pa.array(range(10))), parts / "part-2.parquet")
-    message = r"part-1\.parquet and parts/part-2\.parquet .*Field id has incompatible types: string vs int64"
-    with pytest.raises(TableError, match=message):
-        open_stream(parts, Columns())
-
-
 def test_rows_of_json_parts_may_lack_columns(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "one"}', encoding="utf-8")
     (tmp_path / "b.jsonl").touch()  # engines write such parts
@@ -104,10 +97,14 @@ def test_rows_of_json_parts_may_lack_columns(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["1", "x"]
 
 
-def test_a_damaged_part_is_named(parts: Path) -> None:
+def test_a_damaged_part_and_types_that_cannot_be_reconciled_are_refused_with_their_names(parts: Path) -> None:
     damaged = parts / "part-2.parquet"
     damaged.write_bytes(damaged.read_bytes()[:-9])
     with pytest.raises(TableError, match=r"parts/part-2\.parquet cannot be read"):
+        open_stream(parts, Columns())
+    parquet.write_table(rows(11, 20).set_column(0, "id", pa.array(range(10))), damaged)
+    message = r"part-1\.parquet and parts/part-2\.parquet .*Field id has incompatible types: string vs int64"
+    with pytest.raises(TableError, match=message):
         open_stream(parts, Columns())
 
 

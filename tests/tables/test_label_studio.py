@@ -128,8 +128,7 @@ def test_cells_that_json_cannot_hold_are_written_as_text_or_left_out() -> None:
     page = tasks_page([row(when=Path("2024-01-31"), gap=None, share=float("nan"), yes=True)], "v")
     assert page.isascii()
     data = json.loads(page)[0]["data"]
-    assert data["when"] == "2024-01-31"
-    assert data["yes"] is True
+    assert data.items() >= {"when": "2024-01-31", "yes": True}.items()
     assert not {"gap", "share"} & data.keys()
 
 
@@ -288,7 +287,9 @@ def test_nothing_in_the_interface_refers_to_a_value_of_the_task() -> None:
     assert [one.get("alias") for one in root.iter("Choice")] == ["$pcs_id", None]
 
 
-def test_a_label_that_xml_cannot_hold_is_refused() -> None:
+def test_a_label_that_xml_cannot_hold_is_refused_and_a_number_below_zero_is_an_answer() -> None:
+    for value in ({"number": -3.5}, -3.5):
+        assert Control("depth", "number", ["-10", "0"]).chosen(value) == ["-3.5"]
     with pytest.raises(TableError, match=r"label 'b\\uffffd' has a character that XML cannot hold: rename"):
         labelling_interface([Control(labels=["good", "b\uffffd"])])
 
@@ -322,8 +323,3 @@ def test_the_real_interface_accepts_our_predictions() -> None:
         assert checker.validate_task({"data": task["data"]})
         assert checker.validate_prediction(task["predictions"][0])
     assert not checker.validate_prediction({"result": [choice("unheard of")]})
-
-
-@pytest.mark.parametrize("value", [{"number": -3.5}, -3.5])
-def test_a_number_below_zero_is_an_answer_and_not_a_skipped_row(value: object) -> None:
-    assert Control("depth", "number", ["-10", "0"]).chosen(value) == ["-3.5"]
