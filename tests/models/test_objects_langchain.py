@@ -15,7 +15,7 @@ from pcs_annotator.base.errors import (
     ServerTrouble,
     Unanswerable,
 )
-from pcs_annotator.core.chat import Message, Request
+from pcs_annotator.core.chat import ChatModel, Message, Request
 from pcs_annotator.models.objects import LangChainModel
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
@@ -38,11 +38,15 @@ def saying(content: Any, **more: Any) -> BaseChatModel:
     return fake("GenericFakeChatModel", messages=iter([AIMessage(content, **more)]))
 
 
-def test_bound_settings_do_not_change_the_name() -> None:
+def test_a_model_answers_in_order_and_bound_settings_do_not_change_its_name() -> None:
     model = fake("FakeListChatModel", responses=["positive", "negative"])
+
+    async def go(given: ChatModel) -> list[str]:
+        return [(await given.ask(question(max_tokens=5))).text for _ in range(2)]
+
     for given in (resolve_model(model), resolve_model(model.bind(stop=["x"]))):
         assert given.name == "langchain:FakeListChatModel"
-        assert run(ask_once(given)).text in ("positive", "negative")
+        assert run(go(given)) == ["positive", "negative"]
 
 
 def test_generic_fake_model_gives_usage_and_finish() -> None:

@@ -175,7 +175,7 @@ def test_every_built_in_relation_has_its_own_prompt(name: str) -> None:
     relation = relations.create(f"llm:{name}")
     assert isinstance(relation, PromptedRelation)
     assert relation is relations.create(f"llm:{name}")
-    assert (relation.name, relation.deterministic, relation.needs) == (f"llm:{name}", False, {"rewriter"})
+    assert (relation.name, relation.deterministic, relation.needs) == (f"llm:{name}", False, frozenset({"rewriter"}))
     assert relation.version == f"{prompt_file(name)[0]}.{prompt_file('_answer')[0]}"
     assert prompt_file(name)[0].isdecimal()
     assert EXAMPLE.search(relation.prompt)
