@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.base.errors import LabelError, TableError
-from pcs_annotator.core.coders import Coders, coder_columns, majority_labels
+from pcs_annotator.core.gold_codes import Coders, coder_columns, majority_labels
 from pcs_annotator.tables.chunks import Columns, Dataset, coder_labels, read_source
 from pcs_annotator.tables.people import read_gold
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats, Mask
-from pcs_annotator.core.copies import Once, once_per_text, same_grades
-from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED, Once, once_per_text, same_grades
 from pcs_annotator.core.identity import same_texts, with_copies
 from tests.builders import votes_of
 

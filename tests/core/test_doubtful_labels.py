@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.base.errors import LabelError
-from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.task import unknown_label
+from pcs_annotator.core.task import refuse_doubtful, unknown_label
 
 
 def refuse(*gold: str | None) -> None:

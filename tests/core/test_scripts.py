@@ -1,6 +1,6 @@
 import pytest
 
-from pcs_annotator.core.scripts import SCRIPTS, script_of
+from pcs_annotator.judging.promise.drift import SCRIPTS, script_of
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging import early_stop as stopping
 from pcs_annotator.judging.calibrate import Calibrator
-from pcs_annotator.judging.early_stop import ExactStop
-from pcs_annotator.judging.frugal import simulate
+from pcs_annotator.judging.early_stop import ExactStop, simulate
 from pcs_annotator.judging.score import choose
 from tests.builders import votes_of
 from tests.judging.panels import (

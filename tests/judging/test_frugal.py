@@ -7,8 +7,8 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.judging.early_stop import Frugal, exact_stop, learn_frugal, simulate, spending_of
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import Frugal, exact_stop, learn_frugal, simulate, spending_of
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.score import choose

@@ -10,8 +10,7 @@ from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
-from pcs_annotator.judging.early_stop import ExactStop
-from pcs_annotator.judging.frugal import order_of, simulate
+from pcs_annotator.judging.early_stop import ExactStop, order_of, simulate
 from pcs_annotator.judging.score import choose
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import LEARNERS, asked_in, quick, quiet_fit

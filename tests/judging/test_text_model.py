@@ -11,9 +11,9 @@ from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core import ngrams
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams
+from pcs_annotator.judging.early_stop import exact_stop, learn_frugal, simulate
 from pcs_annotator.judging.evaluate.harness import VOTES_ALONE, cross_validate
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
-from pcs_annotator.judging.frugal import exact_stop, learn_frugal, simulate
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.reasons import TEXT_OR_ERRORS

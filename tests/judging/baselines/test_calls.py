@@ -9,8 +9,16 @@ import pytest
 
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import Baseline, MajorityVote, SelfConsistency, baselines
-from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
+from pcs_annotator.judging.baselines import (
+    Baseline,
+    MajorityVote,
+    SelfConsistency,
+    Spuq,
+    baselines,
+    linguistic,
+    one_step,
+    two_steps,
+)
 from pcs_annotator.judging.evaluate.methods import ready
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s")

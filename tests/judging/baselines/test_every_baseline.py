@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.judging.baselines.baseline import baselines
+from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluate.methods import ready
 from tests.judging.strategies import LABELS
 

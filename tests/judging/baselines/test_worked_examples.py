@@ -10,8 +10,16 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
-from pcs_annotator.judging.baselines.baseline import LogProb, MajorityVote, SelfConsistency, ZeroShot
-from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
+from pcs_annotator.judging.baselines import (
+    LogProb,
+    MajorityVote,
+    SelfConsistency,
+    Spuq,
+    ZeroShot,
+    linguistic,
+    one_step,
+    two_steps,
+)
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")

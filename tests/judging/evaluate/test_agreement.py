@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_err
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold_codes import Coders
 from pcs_annotator.judging.evaluate import scored
 from pcs_annotator.judging.evaluate.agreement import (
     MAJORITY,
@@ -22,9 +22,9 @@ from pcs_annotator.judging.evaluate.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.coefficients import krippendorffs_alpha
 from pcs_annotator.judging.metrics.figures import exact_interval
+from pcs_annotator.judging.metrics.significance import WIDENING
 
 FEW = Resampling(resamples=200)
 LABELS = ("low", "middle", "high", "never")

@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator import score
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
-from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.baselines import LogProb
 from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate, evaluate, references
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_weights import fit_coded, optimisers

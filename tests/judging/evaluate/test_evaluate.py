@@ -13,8 +13,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.result_table import number_of
-from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.baselines import LogProb, baselines
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import Method, OnCells

@@ -12,9 +12,9 @@ from scipy.special import ndtr
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.metrics import bootstrap
-from pcs_annotator.judging.metrics.bootstrap import interval_around, least_auroc, least_share, resample_counts
+from pcs_annotator.judging.metrics import significance
 from pcs_annotator.judging.metrics.figures import auroc, auroc_on
+from pcs_annotator.judging.metrics.significance import interval_around, least_auroc, least_share, resample_counts
 from tests.judging.metrics.alone import accuracy
 
 
@@ -68,7 +68,7 @@ def test_resamples_draw_as_many_rows_and_two_classes() -> None:
 
 
 def test_resamples_come_in_parts_that_fit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "CHUNK", 40)
+    monkeypatch.setattr(significance, "CHUNK", 40)
     gold = np.tile(np.array([0, 1], dtype=np.int8), 5)
     parts = list(resample_counts(gold, 10, seed=0))
     assert [part.shape for part in parts[:2]] == [(10, 4), (10, 4)]

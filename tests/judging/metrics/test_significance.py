@@ -7,7 +7,6 @@ from scipy.stats import binomtest
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.figures import auroc, auroc_on
 from pcs_annotator.judging.metrics.significance import (
     BootstrapTest,
@@ -16,6 +15,7 @@ from pcs_annotator.judging.metrics.significance import (
     false_discovery_rate,
     holm,
     mcnemar,
+    resample_counts,
     rows_to_tell,
     stars,
 )

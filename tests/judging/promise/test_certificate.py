@@ -8,18 +8,18 @@ import pytest
 
 from pcs_annotator import Votes
 from pcs_annotator.base.plain import from_plain, to_plain
-from pcs_annotator.judging.promise.audit import audit, ratio_bound
 from pcs_annotator.judging.promise.certificate import (
     Certificate,
     Fingerprint,
+    audit,
     certify,
     fingerprint,
     in_force,
     no_promise,
+    ratio_bound,
 )
-from pcs_annotator.judging.promise.forecast import RowsNeeded
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, RowsNeeded
 from tests.judging.promise.test_thresholds import LABELS, judged
 
 PROMISE = Promise(max_error=0.1)

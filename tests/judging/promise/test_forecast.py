@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.judging.heldout import Judged
-from pcs_annotator.judging.promise.forecast import rows_to_finish
+from pcs_annotator.judging.promise.thresholds import rows_to_finish
 from pcs_annotator.judging.promise.whole_table import share_rows
 
 

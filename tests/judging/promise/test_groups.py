@@ -12,7 +12,7 @@ from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import NO_GROUP
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluate.held_out_figures import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.fit_model import FitResult, Learning, fit_model, labelled_rows
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.certificate import Certificate, certify

@@ -10,8 +10,8 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.judging.early_stop import exact_stop, learn_frugal, spending_of
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import exact_stop, learn_frugal, spending_of
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model

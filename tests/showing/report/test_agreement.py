@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold_codes import Coders
 from pcs_annotator.judging.evaluate.agreement import Resampling, Scale, against_gold, among_coders
 from pcs_annotator.showing.report.page import render
 from tests.showing.report.reading import section

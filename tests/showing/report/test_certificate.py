@@ -8,10 +8,10 @@ import pytest
 
 from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
-from pcs_annotator.judging.promise.audit import Audit, Finding
+from pcs_annotator.judging.promise.certificate import Audit, Finding
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.showing.report import summary
 from pcs_annotator.showing.report.page import render
-from pcs_annotator.showing.report.sections import summary
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, Made, made_run
 

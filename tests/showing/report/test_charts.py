@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.runs.learn import learn_if_possible
+from pcs_annotator.showing.report.charts import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.page import render, write_figures
-from pcs_annotator.showing.report.sections.curves import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, Axes, Axis, Plot, nice_ticks, short
 from tests.showing.report.reading import Page, section

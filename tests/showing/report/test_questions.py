@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import RunResult
-from pcs_annotator.judging.frugal import Spending
+from pcs_annotator.judging.early_stop import Spending
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.showing.report.page import render
 from tests.showing.report.reading import section

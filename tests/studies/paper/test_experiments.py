@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
-from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
+from pcs_annotator.judging.baselines import LogProb, ZeroShot
 from pcs_annotator.judging.evaluate.methods import Method
 from pcs_annotator.judging.evaluate.scored import NO_CONFIDENCE_AUROC, EvaluationOptions, adjusted, cell_of, hard_scores
 from pcs_annotator.judging.fit_weights import optimisers

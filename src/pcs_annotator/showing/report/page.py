@@ -19,11 +19,11 @@ from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
-from pcs_annotator.showing.report.sections.curves import plots
-from pcs_annotator.showing.report.sections.quality import how_good
-from pcs_annotator.showing.report.sections.questions import questions
-from pcs_annotator.showing.report.sections.rows import rows
-from pcs_annotator.showing.report.sections.summary import cost, first_screen, headline, overline, promise, settings
+from pcs_annotator.showing.report.charts import plots
+from pcs_annotator.showing.report.quality import how_good
+from pcs_annotator.showing.report.questions import questions
+from pcs_annotator.showing.report.rows import rows
+from pcs_annotator.showing.report.summary import cost, first_screen, headline, overline, promise, settings
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.showing.svg_plot import Plot
 from pcs_annotator.showing.to_html import document, header, html

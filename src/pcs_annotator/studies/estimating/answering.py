@@ -10,7 +10,7 @@ from scipy.special import bdtr, bdtrc
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED, as_known
-from pcs_annotator.core.result_names import probability_name
+from pcs_annotator.core.outcome import probability_name
 from pcs_annotator.estimating.confusion import calibrated, levels
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
