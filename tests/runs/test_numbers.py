@@ -31,8 +31,8 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.studies.estimating.answering import estimate_all
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.variables import estimate_all
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import open_run
 from tests.made_once import made_once
