@@ -24,7 +24,7 @@ from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Relation
 from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.votes import Strategy
-from pcs_annotator.judging.frugal import learn_frugal
+from pcs_annotator.judging.early_stop import learn_frugal
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.ask import open_job
 from pcs_annotator.runs.executors import ask_job

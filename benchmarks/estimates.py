@@ -38,9 +38,10 @@ from pcs_annotator.estimating.sampling import Sample, allocate, by_confidence, d
 from pcs_annotator.judging.label_shape import ONE
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.runs.sharing import expected_labels
-from pcs_annotator.studies.estimating.answering import answer, shares, table_evidence
+from pcs_annotator.studies.estimating.answering import answer, shares
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, Line
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
+from pcs_annotator.studies.estimating.table_evidence import table_evidence
 
 ROWS, WHOLE = 10_000, 1_000_000
 FOLDS = 5

@@ -18,9 +18,8 @@ from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator import NOT_ASKED, PcsWarning, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import OPEN, Cell
-from pcs_annotator.judging.early_stop import ExactStop
+from pcs_annotator.judging.early_stop import ExactStop, learn_frugal, order_of, simulate
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import learn_frugal, order_of, simulate
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.model import Model

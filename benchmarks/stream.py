@@ -25,7 +25,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import audit_in_order
+from pcs_annotator.judging.promise.certificate import audit_in_order
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.recent_texts import RecentTexts

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from pcs_annotator import PcsWarning, RunResult, Votes, Weights
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.result_names import result_names
+from pcs_annotator.core.outcome import result_names
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.columns import result_columns, with_columns
 from pcs_annotator.runs.run_request import RunRequest

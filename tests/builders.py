@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from pcs_annotator.judging.model import Model
 
+T = TypeVar("T")
 LABELS = ("negative", "neutral", "positive")
+
+
+def the(value: T | None) -> T:
+    """Return a value that has to be there."""
+    assert value is not None
+    return value
 
 
 def simulated_votes(

@@ -9,10 +9,9 @@ import numpy as np
 from benchmarks.claim_checks.claim import Claim
 from benchmarks.claim_checks.promises import ALPHAS, DELTA
 from benchmarks.claim_checks.repeated_fits import Cell, data_under, fits_of, one_fit
-from pcs_annotator.judging.promise.audit import audit
-from pcs_annotator.judging.promise.forecast import WORTHWHILE, rows_needed
+from pcs_annotator.judging.promise.certificate import audit
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import accepted, find_thresholds
+from pcs_annotator.judging.promise.thresholds import WORTHWHILE, accepted, find_thresholds, rows_needed
 
 AUDITS = 2_000
 LOOK_EVERY = 10

@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.judging.early_stop import learn_frugal, simulate
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import learn_frugal, simulate
 from pcs_annotator.judging.heldout import Judged, Splits
 from pcs_annotator.runs.learn import counted_once
 

@@ -1,7 +1,5 @@
 """Asynchronous code called from ordinary code, with real threads and real signals."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator.base.thinking import thinking_spans, without_thinking

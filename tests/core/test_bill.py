@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator.core.bill import Bill, Plan

@@ -1,24 +1,7 @@
-from __future__ import annotations
-
-from dataclasses import FrozenInstanceError, replace
-
-import pytest
+from dataclasses import replace
 
 from pcs_annotator import Outcome
 from pcs_annotator.core.outcome import Counts
-
-
-def test_outcome_has_no_reason_by_default() -> None:
-    outcome = Outcome(id="1", label="real", scores={"fake": 0.1, "real": 0.9}, confidence=None, decision=None)
-
-    assert outcome.reason == ""
-
-
-def test_outcome_is_frozen() -> None:
-    outcome = Outcome(id="1", label=None, scores={"fake": 0.5, "real": 0.5}, confidence=None, decision="review")
-
-    with pytest.raises(FrozenInstanceError):
-        outcome.decision = "accept"  # type: ignore[misc]  # that is what is tested
 
 
 def test_counts_add_up() -> None:

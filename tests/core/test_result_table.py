@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, best_in_groups, best_in_rows, number_of
@@ -35,13 +33,6 @@ def test_cells_that_print_the_same_are_equally_good() -> None:
         ["d", None, 0.1],
     ]
     assert best_in_rows(rows, [1, 2]) == {(0, 1), (0, 2), (1, 1), (3, 2)}
-
-
-def test_rows_with_a_cell_for_every_column_are_kept() -> None:
-    assert ResultTable(name="x", title="", columns=["a", "b"], rows=[["one", 1], ["two", 2]]).rows == [
-        ["one", 1],
-        ["two", 2],
-    ]
 
 
 def test_the_best_of_a_group_is_marked() -> None:

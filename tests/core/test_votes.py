@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
@@ -12,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.base.errors import LabelError, TableError, UnknownNameError
 from pcs_annotator.core.arrays import CODE, Codes
-from tests.builders import votes_of
+from tests.builders import the, votes_of
 
 FOUR_AXES = hnp.array_shapes(min_dims=4, max_dims=4, max_side=4)
 SOME_CODES = hnp.arrays(np.int8, FOUR_AXES, elements=st.integers(NOT_ASKED, 1))
@@ -49,9 +47,8 @@ def test_votes_are_frozen() -> None:
 
 
 def test_stated_probabilities_are_frozen() -> None:
-    stated = with_stated().stated
+    stated = the(with_stated().stated)
 
-    assert stated is not None
     with pytest.raises(ValueError, match="read-only"):
         stated[0] = 0.0
 
@@ -65,8 +62,7 @@ def test_callers_arrays_stay_writable_and_their_changes_do_not_leak_in() -> None
     stated[:] = 1.0
 
     assert votes.codes.sum() == 0
-    assert votes.stated is not None
-    assert votes.stated.sum() == 0
+    assert the(votes.stated).sum() == 0
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 2, 2), (2, 1, 2), (2, 2, 1), (2, 2, 2, 1, 1)])
@@ -172,10 +168,9 @@ def test_taking_rows_in_another_order_is_not_mistaken_for_taking_all() -> None:
 
 def test_stated_probabilities_follow_their_rows() -> None:
     votes = with_stated()
-    assert votes.stated is not None
 
-    np.testing.assert_array_equal(votes.take(slice(1, 2)).stated, votes.stated[1:])
-    np.testing.assert_array_equal(votes.resampled(np.array([1, 1, 0])).stated, votes.stated[[1, 1, 0]])
+    np.testing.assert_array_equal(votes.take(slice(1, 2)).stated, the(votes.stated)[1:])
+    np.testing.assert_array_equal(votes.resampled(np.array([1, 1, 0])).stated, the(votes.stated)[[1, 1, 0]])
 
 
 def test_rows_drawn_with_replacement_are_named_by_position() -> None:
@@ -206,8 +201,7 @@ def test_selecting_without_arguments_changes_nothing() -> None:
 
     assert (same.ids, same.annotators, same.relations) == (votes.ids, votes.annotators, votes.relations)
     np.testing.assert_array_equal(same.codes, votes.codes)
-    assert same.stated is not None
-    np.testing.assert_array_equal(same.stated, with_stated().stated)
+    np.testing.assert_array_equal(the(same.stated), with_stated().stated)
 
 
 def test_cells_that_are_not_chosen_become_not_asked() -> None:
@@ -215,8 +209,7 @@ def test_cells_that_are_not_chosen_become_not_asked() -> None:
     kept = votes.only(np.array([[[True], [False]], [[False], [True]]]))
 
     assert kept.codes[0, ..., 0].tolist() == [[0, NOT_ASKED], [NOT_ASKED, 1]]
-    assert votes.stated is not None
-    np.testing.assert_array_equal(kept.stated, np.where([[[[[1]], [[0]]], [[[0]], [[1]]]]], votes.stated, np.nan))
+    np.testing.assert_array_equal(kept.stated, np.where([[[[[1]], [[0]]], [[[0]], [[1]]]]], the(votes.stated), np.nan))
     assert votes_of([[[0]]]).only(np.array([[[True]]])).stated is None
 
 
@@ -224,8 +217,7 @@ def test_stated_probabilities_follow_the_selection() -> None:
     votes = with_stated()
     chosen = votes.select(annotators=["a1"], relations=["r1", "original"], draws=1)
 
-    assert chosen.stated is not None
-    assert chosen.stated[1, 0, :, 0].tolist() == [[14, 15], [12, 13]]
+    assert the(chosen.stated)[1, 0, :, 0].tolist() == [[14, 15], [12, 13]]
 
 
 def test_plain_votes_are_those_of_annotators_that_only_gave_a_label() -> None:
@@ -284,6 +276,5 @@ def test_joined_parts_are_the_whole_again_also_if_only_some_are_graded() -> None
     joined = Votes.joined(parts)
     assert joined.ids == whole.ids
     assert np.array_equal(joined.codes, whole.codes)
-    assert joined.grades is not None
-    assert np.array_equal(joined.grades, grades, equal_nan=True)
+    assert np.array_equal(the(joined.grades), grades, equal_nan=True)
     assert Votes.joined([part.hard() for part in parts]).grades is None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.estimating.sampling import Design, Foretold
+from tests.builders import the
 
 RNG = np.random.default_rng(2)
 CHANCE = np.concatenate([RNG.uniform(0.02, 0.1, 800), RNG.uniform(0.2, 0.8, 200)])
@@ -55,8 +56,7 @@ def test_a_difference_between_groups_needs_more_rows_than_a_mean() -> None:
 
 def test_the_fewest_rows_that_are_enough_are_found_or_none() -> None:
     foretold = Foretold(np.tile([0.5, 0.5], (100, 1)), np.array([0.0, 1.0]))
-    fewest = foretold.rows_for(0.05, "simple")
-    assert fewest is not None
+    fewest = the(foretold.rows_for(0.05, "simple"))
     assert foretold.error(fewest, "simple") <= 0.05 < foretold.error(fewest - 1, "simple")
     assert foretold.rows_for(1.0, "simple") == 1
     assert foretold.rows_for(-1.0, "simple") is None

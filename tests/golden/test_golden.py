@@ -3,8 +3,6 @@
 `PCS_GOLDEN=write pytest tests/golden` writes the files again; look at the diff before you commit them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

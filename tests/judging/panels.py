@@ -1,7 +1,5 @@
 """Random panels with weights and calibrators of all kinds, all futures of an item, and graded votes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Hypothesis strategies for votes, and helpers that several judging tests share."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +15,7 @@ from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
@@ -87,13 +85,11 @@ def opposite_favourites(items: int = 150) -> tuple[Votes, Codes]:
     """Graded votes of two models, one with a bias for the first label and one for the others; and the gold codes."""
     first, gold = graded_votes([2.0], items=items, bias=3.0, relations=1)
     second, _ = graded_votes([2.0], items=items, bias=-3.0, relations=1)
-    assert first.grades is not None
-    assert second.grades is not None
     return replace(
         first,
         annotators=["first", "second"],
         codes=np.concatenate([first.codes, second.codes], axis=1),
-        grades=np.concatenate([first.grades, second.grades], axis=1),
+        grades=np.concatenate([the(first.grades), the(second.grades)], axis=1),
     ), gold
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import replace
@@ -18,7 +16,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.judging.promise.certificate import fingerprint
 from pcs_annotator.judging.promise.promise import Promise
-from tests.builders import learn_model, simulated_votes
+from tests.builders import learn_model, simulated_votes, the
 from tests.judging.strategies import coded
 
 PROMISE = Promise(max_error=0.1)
@@ -36,9 +34,8 @@ def sampled(votes: Votes, gold: list[str], random_sample: Mask) -> Model:
 
 
 def reason_of(model: Model) -> str:
-    assert model.certificate is not None
-    assert not model.certificate.holds
-    return model.certificate.why_not
+    assert not the(model.certificate).holds
+    return the(model.certificate).why_not
 
 
 def test_enough_gold_gives_weights_calibrator_promise_and_profile() -> None:
@@ -49,8 +46,7 @@ def test_enough_gold_gives_weights_calibrator_promise_and_profile() -> None:
     assert model.certificate.holds
     assert model.certificate.gold_rows == 100
     assert model.certificate.fingerprint == fingerprint(votes, coded(votes, gold), "7")
-    assert model.profile is not None
-    assert model.profile.items == 100
+    assert the(model.profile).items == 100
     assert model.sets is None
 
 
@@ -65,9 +61,8 @@ def test_confidence_from_fewer_rows_is_rough_by_the_interval_of_accuracy() -> No
     model, trial = fit_model(votes, coded(votes, gold), Learning())
     assert model.calibrator is not None
     assert not model.calibrated
-    assert trial is not None
-    low, high = exact_interval(int(trial.judged.right.sum()), 49)
-    assert model.margin == trial.margin == (high - low) / 2
+    low, high = exact_interval(int(the(trial).judged.right.sum()), 49)
+    assert model.margin == the(trial).margin == (high - low) / 2
     raw = learn_model(votes, gold, Learning(splits=Splits(calibration="none")))
     assert (raw.calibrated, raw.margin) == (False, None)
 
@@ -94,11 +89,9 @@ def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
 
 def test_a_promise_says_how_gold_was_split() -> None:
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=60)
-    few = learn_model(votes, gold, HOW).certificate
+    few = the(learn_model(votes, gold, HOW).certificate)
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=500)
-    many = learn_model(votes, gold, replace(HOW, splits=Splits(folds=4))).certificate
-    assert few is not None
-    assert many is not None
+    many = the(learn_model(votes, gold, replace(HOW, splits=Splits(folds=4))).certificate)
     assert all(fact in few.split for fact in ("60 gold rows", "5 folds", "3 times"))
     assert all(fact in many.split for fact in ("500 gold rows", "4 folds"))
     assert "times" not in many.split
@@ -140,9 +133,8 @@ def test_rows_that_were_not_drawn_at_random_support_no_promise_but_are_learned_f
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=100)
     drawn = np.arange(100) < 60
     everything, part = learn_model(votes, gold, HOW), sampled(votes, gold, drawn)
-    assert part.certificate is not None
-    assert part.certificate.gold_rows == 60
-    assert "40 of them" in part.certificate.split
+    assert the(part.certificate).gold_rows == 60
+    assert "40 of them" in the(part.certificate).split
     assert part.weights.by_annotator == everything.weights.by_annotator
     no_random_row = sampled(votes, gold, np.zeros(100, dtype=np.bool_))
     assert "drawn at random" in reason_of(no_random_row)
@@ -154,8 +146,7 @@ def test_gold_rows_that_no_model_answered_support_no_promise() -> None:
     codes = votes.codes.copy()
     codes[:20] = ABSTAINED
     model = quiet_learn(replace(votes, codes=codes), [*gold])
-    assert model.certificate is not None
-    assert (model.certificate.holds, model.certificate.gold_rows, model.gold_rows) == (True, 100, 120)
+    assert (the(model.certificate).holds, the(model.certificate).gold_rows, model.gold_rows) == (True, 100, 120)
     codes[:] = ABSTAINED
     assert reason_of(quiet_learn(replace(votes, codes=codes), [*gold])).startswith("no gold row has a label")
 
@@ -187,11 +178,9 @@ def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_
         learn_model(votes, gold, HOW),
         fit_model(votes, coded(votes, gold), HOW, ask_policy=first_only).model,
     )
-    assert everything.profile is not None
-    assert part.profile is not None
     assert part.weights.by_annotator == everything.weights.by_annotator
-    assert part.profile.cells[1:].sum() == 0
-    assert everything.profile.cells[1:].sum() == 80 * 8
+    assert the(part.profile).cells[1:].sum() == 0
+    assert the(everything.profile).cells[1:].sum() == 80 * 8
     assert part.calibrator != everything.calibrator
 
 
@@ -213,8 +202,7 @@ def test_the_label_of_a_gold_row_is_its_most_probable_one_and_so_is_the_profiles
     np.testing.assert_array_equal(trial.judged.best, trial.probabilities.argmax(axis=1))
     np.testing.assert_array_equal(trial.judged.confidence, trial.probabilities.max(axis=1))
     assert (trial.judged.best != trial.scores.argmax(axis=1)).any()
-    assert model.profile is not None
-    assert model.profile.chosen.tolist() == np.bincount(model.judged(votes).best, minlength=3).tolist()
+    assert the(model.profile).chosen.tolist() == np.bincount(model.judged(votes).best, minlength=3).tolist()
 
 
 def test_the_promise_is_kept_on_new_rows() -> None:
@@ -243,16 +231,13 @@ def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
         fit_model(copies.take(kept), codes[kept], HOW, distinct=mask)
         for kept, mask in ((slice(60), None), (slice(None), np.arange(180) < 60))
     )
-    assert once.trial is not None
-    assert again.trial is not None
-    assert np.array_equal(once.trial.probabilities, again.trial.probabilities)
+    assert np.array_equal(the(once.trial).probabilities, the(again.trial).probabilities)
     first, second = once.model.to_dict(), again.model.to_dict()
     assert first["certificate"].pop("fingerprint") != second["certificate"].pop("fingerprint")
     assert first == second
     drawn = np.arange(180) % 2 == 0
     sampled_model = fit_model(copies, codes, HOW, random_sample=drawn, distinct=np.arange(180) < 60).model
-    assert sampled_model.certificate is not None
-    assert sampled_model.certificate.gold_rows == 30
+    assert the(sampled_model.certificate).gold_rows == 30
 
 
 def test_a_wrong_label_counts_for_every_row_of_its_text_that_was_drawn_and_a_right_one_once() -> None:
@@ -260,17 +245,13 @@ def test_a_wrong_label_counts_for_every_row_of_its_text_that_was_drawn_and_a_rig
     codes = coded(votes, gold)
     codes[::100] = (codes[::100] + 1) % 3
     plain = fit_model(votes, codes, HOW)
-    assert plain.trial is not None
-    right = plain.trial.judged.right[np.argsort(positions_of(plain.trial.ids, votes.ids, "item"))]
+    right = the(plain.trial).judged.right[np.argsort(positions_of(the(plain.trial).ids, votes.ids, "item"))]
     assert not right.all()
-    often = fit_model(votes, codes, HOW, random_sample=np.where(right, 50, 1)).model.certificate
-    wrong = fit_model(votes, codes, HOW, random_sample=np.where(right, 1, 50)).model.certificate
-    assert plain.model.certificate is not None
-    assert often is not None
-    assert wrong is not None
-    assert often.thresholds == plain.model.certificate.thresholds
+    often = the(fit_model(votes, codes, HOW, random_sample=np.where(right, 50, 1)).model.certificate)
+    wrong = the(fit_model(votes, codes, HOW, random_sample=np.where(right, 1, 50)).model.certificate)
+    assert often.thresholds == the(plain.model.certificate).thresholds
     assert often.gold_rows == wrong.gold_rows == 300
-    assert plain.model.certificate.holds
+    assert the(plain.model.certificate).holds
     assert min(wrong.thresholds.values(), default=1.0) > min(often.thresholds.values())
     assert "every copy of a text" in wrong.split
 
@@ -282,10 +263,8 @@ def test_rows_without_a_decision_count_as_wrong(by: str) -> None:
     how = replace(HOW, promise=replace(PROMISE, by=by))
     codes = coded(votes, gold)
     codes[:60] = UNLABELLED
-    decided = fit_model(votes, codes, how, random_sample=(codes != UNLABELLED).astype(np.intp)).model.certificate
-    tied = fit_model(votes, codes, how, random_sample=np.ones(300, dtype=np.intp)).model.certificate
-    assert decided is not None
-    assert tied is not None
+    decided = the(fit_model(votes, codes, how, random_sample=(codes != UNLABELLED).astype(np.intp)).model.certificate)
+    tied = the(fit_model(votes, codes, how, random_sample=np.ones(300, dtype=np.intp)).model.certificate)
     assert decided.holds
     assert (decided.undecided_rows, tied.undecided_rows, tied.gold_rows) == (0, 60, 300)
     assert not tied.holds  # a fifth may be wrong
@@ -296,18 +275,14 @@ def test_false_discoveries_are_counted_among_all_copies_of_texts_without_gold() 
     codes = coded(votes, gold)
     codes[200:] = UNLABELLED
     how = replace(HOW, promise=replace(PROMISE, kind="false-discoveries"))
-    first = fit_model(votes, codes, how).model.judged(votes).confidence
-    assert first is not None
+    first = the(fit_model(votes, codes, how).model.judged(votes).confidence)
     unsure = np.argsort(first[:200])[:80:2]
     codes[unsure] = (codes[unsure] + 1) % 3
     model = fit_model(votes, codes, how).model
-    sure = model.judged(votes).confidence
-    assert sure is not None
+    sure = the(model.judged(votes).confidence)
     doubtful = np.where(sure < np.median(sure), 20, 1)
     often = fit_model(votes, codes, how, copies=doubtful).model
-    assert model.certificate is not None
-    assert often.certificate is not None
-    assert model.certificate.thresholds != often.certificate.thresholds
+    assert the(model.certificate).thresholds != the(often.certificate).thresholds
 
 
 def test_a_promise_that_is_refused_or_used_up_says_so() -> None:
@@ -317,10 +292,8 @@ def test_a_promise_that_is_refused_or_used_up_says_so() -> None:
         learn_model(votes, gold, Learning(promise=promise, **more)).certificate
         for more in ({"refused": "this folder is a copy"}, {"spent": 0.1})
     )
-    assert refused is not None
-    assert (refused.why_not, refused.level) == ("this folder is a copy", 0)
-    assert used_up is not None
-    assert "used up all errors" in used_up.why_not
+    assert (the(refused).why_not, the(refused).level) == ("this folder is a copy", 0)
+    assert "used up all errors" in the(used_up).why_not
 
 
 def test_labels_of_gold_rows_come_from_fits_that_did_not_see_them_and_others_from_the_model() -> None:

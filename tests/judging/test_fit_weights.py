@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -15,7 +13,7 @@ from pcs_annotator.core.weights import Diagnostics
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.optimisers.regression import LinearRegression
-from tests.builders import simulated_votes, votes_of
+from tests.builders import simulated_votes, the, votes_of
 from tests.judging.evaluate.graded import graded_votes
 
 
@@ -113,8 +111,7 @@ def test_a_constant_annotator_is_named() -> None:
 )
 def test_an_annotator_with_one_label_says_something_if_its_grades_differ(grades: str, flags: list[str]) -> None:
     votes, gold = graded_votes([2.0, 2.0], items=40)
-    assert votes.grades is not None
-    given = votes.grades.copy()
+    given = the(votes.grades).copy()
     if grades != "unlike":
         given[:, 1] = [0.8, 0.1, 0.1] if grades == "alike" else np.nan
     codes = np.where(np.arange(2)[:, np.newaxis, np.newaxis] == 1, 0, votes.codes)
@@ -203,8 +200,7 @@ def test_without_two_classes_graded_votes_count_equally_by_their_log_odds() -> N
     assert kinds(weights)[0] == "uniform fallback"
     expected = fit_weights(votes, {}, "uniform")
     np.testing.assert_array_equal(score(votes, weights), score(votes, expected))
-    assert weights.evidence is not None
-    assert weights.evidence.reads == "mean log-odds"
+    assert the(weights.evidence).reads == "mean log-odds"
 
 
 def test_canonical_order_keeps_grades_with_their_votes() -> None:
@@ -217,8 +213,6 @@ def test_canonical_order_keeps_grades_with_their_votes() -> None:
         grades=None if turned.grades is None else turned.grades[..., ::-1],
     )
     ordered, codes = in_canonical_order(turned, (2 - gold[::-1]).astype(np.int8))
-    assert ordered.grades is not None
-    assert votes.grades is not None
-    np.testing.assert_array_equal(ordered.grades, votes.grades)
+    np.testing.assert_array_equal(the(ordered.grades), the(votes.grades))
     np.testing.assert_array_equal(ordered.codes, votes.codes)
     np.testing.assert_array_equal(codes, gold)

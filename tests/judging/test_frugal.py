@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +5,12 @@ import pytest
 
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.judging.early_stop import Frugal, exact_stop, learn_frugal, simulate, spending_of
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import Frugal, exact_stop, learn_frugal, simulate, spending_of
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.score import choose
-from tests.builders import learn_model, simulated_votes
+from tests.builders import learn_model, simulated_votes, the
 from tests.judging.panels import KINDS, Kind, graded_votes
 from tests.judging.strategies import coded
 
@@ -47,8 +45,7 @@ def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: 
     stopped = simulate(unknown, frugal.strategy)
     late, early = everything.judged(unknown), frugal.model.judged(stopped)
     np.testing.assert_array_equal(early.best, late.best)
-    assert early.probabilities is not None
-    np.testing.assert_array_equal(early.best, early.probabilities.argmax(axis=1))
+    np.testing.assert_array_equal(early.best, the(early.probabilities).argmax(axis=1))
     if kind == "hard" and optimiser != "scaling":  # which reads log-odds, so that everything is asked
         assert (stopped.codes != NOT_ASKED).mean() < 0.9
     if optimiser == "lr":
@@ -58,12 +55,8 @@ def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: 
 def test_promise_and_confidence_are_about_texts_asked_in_part() -> None:
     frugal = learned()
     everything = learn_model(VOTES, GOLD, HOW)
-    assert frugal.model.certificate is not None
-    assert everything.certificate is not None
-    assert frugal.model.certificate.fingerprint == everything.certificate.fingerprint
-    assert frugal.model.calibrator is not None
-    assert everything.calibrator is not None
-    assert frugal.model.calibrator.to_dict() != everything.calibrator.to_dict()
+    assert the(frugal.model.certificate).fingerprint == the(everything.certificate).fingerprint
+    assert the(frugal.model.calibrator).to_dict() != the(everything.calibrator).to_dict()
 
 
 def test_spending_adds_up() -> None:
@@ -121,7 +114,6 @@ def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:
     frugal = learned()
     assert frugal.trial is not None
     assert len(frugal.trial.gold) == 100
-    full = fit_model(VOTES, CODES, HOW).trial
-    assert full is not None
+    full = the(fit_model(VOTES, CODES, HOW).trial)
     assert np.mean(frugal.trial.judged.best == full.judged.best) >= 0.95  # labels of means over several splits
     assert not np.array_equal(frugal.trial.scores, full.scores)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar
@@ -19,7 +17,7 @@ from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.judging.optimisers.simple import Uniform
 from pcs_annotator.judging.score import choose
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.strategies import coded
 
 
@@ -204,9 +202,8 @@ def test_folds_that_score_on_different_scales_are_ranked_alike() -> None:
 
         def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
             weights = fit_optimiser(optimisers.create("naive-bayes"), votes, gold, seed)
-            assert weights.evidence is not None
-            prior = weights.evidence.log_prior + np.array([2.0 * next(turns), 0.0])
-            return replace(weights, evidence=replace(weights.evidence, log_prior=prior))
+            prior = the(weights.evidence).log_prior + np.array([2.0 * next(turns), 0.0])
+            return replace(weights, evidence=replace(the(weights.evidence), log_prior=prior))
 
     votes, names = simulated_votes([0.7, 0.6, 0.5], items=100, labels=2)
     gold = coded(votes, names)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,7 @@ from pcs_annotator.base.errors import LabelError
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.judging.label_shape import ONE, LabelShape, check_kind
-from tests.builders import votes_of
+from tests.builders import the, votes_of
 
 STEPS = ("low", "middle", "high")  # votes sort labels by name, so these are not in order there
 SORTED = ("high", "low", "middle")
@@ -46,8 +44,7 @@ def test_plausible_labels_of_a_scale_are_an_interval_around_the_median() -> None
 
 def test_the_mean_place_of_votes_is_read_beside_the_texts() -> None:
     votes = votes_of([[[0], [2]], [[1], [1]]], SORTED)  # high and middle; low twice
-    read = SCALE.placed(votes).text_log_probs
-    assert read is not None
+    read = the(SCALE.placed(votes).text_log_probs)
     assert read.argmax(axis=1).tolist() == [0, 1]
     assert read[0, 0] == pytest.approx(read[0, 2])  # between the two
     assert ONE.placed(votes) is votes

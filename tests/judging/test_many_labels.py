@@ -1,7 +1,5 @@
 """Very many labels, most of which have no gold row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.optimisers.regression import _from_codes, normal_equations
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.score import row_parts
+from tests.builders import the
 
 LABELS, ROWS, GOLD = 120, 1_200, 300
 
@@ -40,14 +39,12 @@ def test_labels_that_were_no_candidates_count_as_wrong() -> None:
     votes, gold, truth = simulated(recall=0.7)
     model = fit_model(votes, gold, Learning(optimiser="auto", promise=Promise(max_error=0.1))).model
     judged, new = model.judged(votes), slice(GOLD, None)
-    assert judged.confidence is not None
-    assert judged.accepted is not None
     right = judged.best == truth
 
     assert right[new].mean() < 0.72
-    assert judged.confidence[new].mean() == pytest.approx(right[new].mean(), abs=0.04)
-    assert judged.accepted[new].mean() > 0.1
-    assert right[new][judged.accepted[new]].mean() > 0.9
+    assert the(judged.confidence)[new].mean() == pytest.approx(right[new].mean(), abs=0.04)
+    assert the(judged.accepted)[new].mean() > 0.1
+    assert right[new][the(judged.accepted)[new]].mean() > 0.9
 
 
 @pytest.mark.filterwarnings("ignore:no gold row says")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -10,13 +8,12 @@ from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, fit_weights
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.fit_model import Learning
-from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.sets import PredictionSets
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
-from tests.builders import learn_model, simulated_votes, votes_of
+from tests.builders import learn_model, simulated_votes, the, votes_of
 from tests.judging.strategies import silenced
 
 
@@ -48,8 +45,7 @@ def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score
     sets = PredictionSets(threshold=0.9, miss_rate=0.1, rows=30)
     model = Model(weights=Weights.uniform(votes), calibrator=calibrator, certificate=promising(0.7), sets=sets)
     verdicts = model.judged(votes)
-    assert verdicts.probabilities is not None
-    assert verdicts.best.tolist() == verdicts.probabilities.argmax(axis=1).tolist() == [0, 1]
+    assert verdicts.best.tolist() == the(verdicts.probabilities).argmax(axis=1).tolist() == [0, 1]
     assert verdicts.scores.argmax(axis=1).tolist() == [1, 1]
     first, second = model.judge(votes)
     assert (first.label, first.decision, first.label_set) == ("fake", "accept", ("fake",))
@@ -81,11 +77,6 @@ def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool
     again = from_plain(Model, json.loads(json.dumps(model.to_dict())))
     assert list(again.judge(votes)) == list(model.judge(votes))
     assert (again.calibrator is None) is not calibrated
-
-
-def test_raw_scores_are_not_called_calibrated() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=60)
-    assert learn_model(votes, gold, Learning(splits=Splits(calibration="none"))).calibrator is None
 
 
 PROMISE = Promise(max_error=0.1)
@@ -132,8 +123,7 @@ def test_without_gold_unanimous_rows_agree_and_none_is_accepted() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=None, by_agreement=True)
     clear, split, silent = model.judge(THREE)
     assert [clear.decision, split.decision, silent.decision] == ["agree", "review", "review"]
-    accepted = model.judged(THREE).accepted
-    assert accepted is not None
+    accepted = the(model.judged(THREE).accepted)
     assert not accepted.any()
     assert clear.reason.startswith("uncalibrated: ")
     assert split.reason.startswith("uncalibrated: ")
@@ -170,8 +160,7 @@ def test_agreement_is_about_answers_and_not_about_how_sure_they_are() -> None:
 
 def test_with_coverage_counts_the_rows_at_hand() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9))
-    found = model.with_coverage(THREE).certificate
-    assert found is not None
+    found = the(model.with_coverage(THREE).certificate)
     assert found.accepted_share == pytest.approx(1 / 3)
     assert found.review_rows == 2
 

@@ -11,20 +11,20 @@ from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core import ngrams
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams
+from pcs_annotator.judging.early_stop import exact_stop, learn_frugal, simulate
 from pcs_annotator.judging.evaluate.harness import VOTES_ALONE, cross_validate
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
-from pcs_annotator.judging.frugal import exact_stop, learn_frugal, simulate
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.reasons import TEXT_OR_ERRORS
 from pcs_annotator.judging.text_model import LEAST_GOLD, PRIOR_ROWS, TextModel, _fit, fit_text_model
+from tests.builders import the
 from tests.judging.strategies import asked_in
 from tests.judging.written import LABELS, WORDS, known, voted, written
 
 
 def learned(texts: list[str], gold: Codes) -> TextModel:
-    model = fit_text_model(texts, gold, LABELS)
-    assert model is not None
+    model = the(fit_text_model(texts, gold, LABELS))
     return model
 
 
@@ -126,24 +126,21 @@ def test_with_the_texts_labels_are_better_and_confidence_is_honest() -> None:
     votes, some = voted(texts, gold), known(gold, 200)
     alone, both = (fit_model(votes, some, Learning(optimiser="lr", text=text)).model for text in (False, True))
     assert both.text is not None
-    assert both.calibrator is not None
-    assert both.calibrator.reading > 0.1
+    assert the(both.calibrator).reading > 0.1
     assert np.array_equal(alone.judged(votes).scores, both.judged(votes).scores)  # PCS is of the votes alone
     new = votes.take(np.arange(200, 1200))
     judged = [one.judged(new) for one in (alone, both)]
     right = [(one.best == gold[200:]).mean() for one in judged]
     assert right[1] > right[0] + 0.05
-    sure = judged[1].probabilities
-    assert sure is not None
+    sure = the(judged[1].probabilities)
     assert abs(sure.max(axis=1).mean() - right[1]) < 0.04
 
 
 def test_texts_that_add_nothing_are_left_out() -> None:
     texts, gold = written(300, telling=0.5)
     model = fit_model(voted(texts, gold), known(gold, 150), Learning(optimiser="lr", text=True)).model
-    assert model.calibrator is not None
-    assert model.calibrator.reading < 0.1
-    assert (model.text is None) == (model.calibrator.reading == 0)
+    assert the(model.calibrator).reading < 0.1
+    assert (model.text is None) == (the(model.calibrator).reading == 0)
 
 
 @pytest.mark.parametrize("calibration", ["temperature", "none"])
@@ -160,8 +157,7 @@ def test_a_model_that_reads_texts_needs_them_and_is_stored_with_what_it_reads() 
     model = fit_model(votes, known(gold, 120), Learning(optimiser="lr", text=True)).model
     stored = from_plain(Model, json.loads(json.dumps(model.to_dict())))
     first, again = (one.judged(votes).probabilities for one in (model, stored))
-    assert first is not None
-    assert again == pytest.approx(first)
+    assert again == pytest.approx(the(first))
     with pytest.raises(MismatchError, match="give the texts"):
         model.judged(replace(votes, texts=None))
 
@@ -200,8 +196,7 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     assert np.array_equal(whole.judged(stopped).best, whole.judged(votes).best)
     without = simulate(votes, exact_stop(votes, fit_model(votes, some, replace(how, text=False)).model))
     assert asked_in(stopped).sum() < asked_in(without).sum()
-    said = frugal.strategy.text_prior(texts[200])
-    assert said is not None
+    said = the(frugal.strategy.text_prior(texts[200]))
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)
     assert 0 <= frugal.strategy.needed(one, said) <= one.size
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from pcs_annotator.judging.promise.certificate import Certificate, no_promise
-from pcs_annotator.judging.promise.forecast import RowsNeeded
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.judging.promise.thresholds import RowsNeeded
 from pcs_annotator.reviewing.refit import Refits, changes_between, rows_to_go
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions

@@ -11,12 +11,11 @@ from pcs_annotator.judging.evaluate.harness import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import audit
-from pcs_annotator.judging.promise.certificate import Certificate, no_promise
+from pcs_annotator.judging.promise.certificate import Certificate, audit, no_promise
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.runs.certificate_text import about_confidence, fallen_away, promised
-from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
+from pcs_annotator.showing.report.quality import what_more_questions_bought
 from tests.builders import learn_model, simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
 

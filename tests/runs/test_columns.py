@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator import PcsWarning, Weights
 from pcs_annotator.core.events import Reviewed, Verdict
-from pcs_annotator.core.result_names import result_names
+from pcs_annotator.core.outcome import result_names
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.runs.columns import result_columns, result_schema, with_columns
 from tests.builders import votes_of

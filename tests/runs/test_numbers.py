@@ -19,11 +19,11 @@ from pcs_annotator.faces.review.item import item_view
 from pcs_annotator.faces.review.variable_form import form_view
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.evaluate.agreement import Resampling
-from pcs_annotator.judging.evaluate.number_figures import MEDIAN, compare_numbers, numbers_against_gold
+from pcs_annotator.judging.evaluate.held_out_figures import MEDIAN, compare_numbers, numbers_against_gold
 from pcs_annotator.judging.fit_model import labelled_rows
 from pcs_annotator.judging.heldout import Splits, run_trial
 from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.significance import WIDENING
 from pcs_annotator.judging.number_model import fit_numbers
 from pcs_annotator.judging.optimisers.simple import Distance
 from pcs_annotator.reviewing.book_review import BookReview
@@ -31,8 +31,8 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.studies.estimating.answering import estimate_all
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
-from pcs_annotator.studies.estimating.variables import estimate_all
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import open_run
 from tests.made_once import made_once

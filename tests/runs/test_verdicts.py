@@ -10,8 +10,7 @@ import pytest
 from pcs_annotator import Item, PcsWarning, RunResult
 from pcs_annotator.core.events import Draw, audit_order
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.promise.audit import audit
-from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Certificate, audit
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.draw_registry import read_events

@@ -1,7 +1,5 @@
 """Every block, shown on pages and in the terminal."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,6 +25,7 @@ from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import Facts
 from pcs_annotator.showing.findings import what_to_look_at
+from tests.builders import the
 from tests.command_line import Pcs
 from tests.showing.report.reading import section
 from tests.simulated import simulated_run
@@ -128,8 +127,7 @@ def test_a_finding_about_answers_does_not_contradict_labels_that_the_texts_make_
     facts = facts_of(mixed(30, 30), mixed(30, 30))
     figures = [MethodFigures("lr", dict.fromkeys(FIGURES, Estimate(0.4, Interval(0.2, 0.45), 60)), Calls(1.0, 0.0))]
     words = [f"{'lovely' if row < 30 else 'awful'} room {row}" for row in range(60)]
-    text = fit_text_model(words, np.repeat([0, 1], 30).astype(np.int8), LABELS)
-    assert text is not None
+    text = the(fit_text_model(words, np.repeat([0, 1], 30).astype(np.int8), LABELS))
     model = replace(facts.learned.model, text=text)
     flags = found(replace(facts, learned=replace(facts.learned, figures=figures, model=model)))
     assert "confidence below chance" not in flags
@@ -250,8 +248,7 @@ def test_models_that_are_merely_weaker_and_one_of_two_are_not_named(agreement: S
 
 def test_nothing_stands_out_in_a_good_run_with_gold(tmp_path: Path) -> None:
     result = simulated_run(tmp_path)
-    assert result.certificate is not None
-    assert result.certificate.holds
+    assert the(result.certificate).holds
     assert found(result.facts) == {}
 
 

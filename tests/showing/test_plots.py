@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,7 +5,7 @@ import pytest
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.result_table import Curve, Pair
-from pcs_annotator.showing.pictures import draw_curves, draw_pairs
+from pcs_annotator.showing.report.charts import draw_curves, draw_pairs
 
 CURVES = [
     Curve("sentiment", "lr", (10, 30, 100), (0.8, 0.82, 0.85), (0.75, 0.8, 0.84), (0.85, 0.84, 0.86)),

@@ -16,6 +16,7 @@ from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.studies.estimating.gold_plan import GoldGoal, plan_gold
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import fit_run
+from tests.builders import the
 from tests.runs.test_kinds import STEPS, one_step_off, texts
 from tests.simulated import copy_run, move_run, read_csv, truth_of, write_csv
 
@@ -28,6 +29,14 @@ def folder(promising_run: Path, tmp_path: Path) -> Path:
 def label_by_hand(folder: Path) -> None:
     filled = [{"id": row["id"], "gold": truth_of(int(row["id"][1:]))} for row in read_csv(folder / "to_label.csv")]
     fit_run(folder, None, FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+
+
+def scale_run(folder: Path) -> Path:
+    """A run whose models are off by one step of a scale in a quarter of the texts."""
+    data, models = texts(folder / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
+    quick: Any = {"optimiser": "lr", "relations": ["original"], "text": False, "max_error": 0.1}
+    pcs_annotator.run(data, folder / "run", models=models, labels=STEPS, kind="scale", **quick)
+    return folder / "run"
 
 
 def wrong_in(path: Path) -> int:
@@ -45,9 +54,8 @@ def test_people_label_the_rest_and_the_whole_table_keeps_the_promise(folder: Pat
     label_by_hand(folder)
     last = finish(folder, 0.03)
     assert last.left == 0
-    assert last.out is not None
-    assert wrong_in(last.out) <= 7
-    written = [row["labelled_by"] for row in read_csv(last.out)]
+    assert wrong_in(the(last.out)) <= 7
+    written = [row["labelled_by"] for row in read_csv(the(last.out))]
     assert {*written} == {"machine", "person"}
     assert written.count("person") == last.labelled == 150 + first.left
     again = finish(folder, 0.03, Terms(again=True))  # uses fewer errors, and more gold
@@ -60,10 +68,7 @@ def test_a_stricter_promise_takes_more_rows(folder: Path) -> None:
 
 @pytest.mark.system
 def test_on_a_scale_one_step_off_counts_as_right_if_the_promise_says_so(tmp_path: Path) -> None:
-    data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
-    quick: Any = {"optimiser": "lr", "relations": ["original"], "text": False, "max_error": 0.1}
-    made = tmp_path / "run"
-    pcs_annotator.run(data, made, models=models, labels=STEPS, kind="scale", **quick)
+    made = scale_run(tmp_path)
     strict = finish(made, 0.05)
     fit_run(made, {"promise": "off-by-more-than-one"}, say=lambda line: None)
     loose = finish(made, 0.05)
@@ -83,8 +88,7 @@ def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_pa
 def test_hours_follow_the_pace_of_the_review(folder: Path) -> None:
     with Review.open(folder) as review:
         for seconds in (30.0, 50.0, 9000.0, None):
-            shown = review.next_row("Ann", "random")
-            assert shown is not None
+            shown = the(review.next_row("Ann", "random"))
             review.submit(
                 Given(
                     id=shown.id,
@@ -128,15 +132,13 @@ def test_the_rows_are_a_queue_of_the_review_and_its_end_gives_the_certificate(fo
         assert "pcs finish says that at most 3 % of all labels are wrong" in review.why_empty("Ann", "finish")
         assert {one.queue for one in review.state.given_by["Ann"].values()} == {"finish"}
     last = finish(folder, 0.03)
-    assert last.out is not None
-    assert last.certificate is not None
-    assert wrong_in(last.out) <= 7
-    proof = json.loads(last.certificate.read_text())
+    assert wrong_in(the(last.out)) <= 7
+    proof = json.loads(the(last.certificate).read_text())
     assert proof["goal"] == "at most 3 % of all labels are wrong"
-    assert proof["blake2b"] == blake2b(last.out.read_bytes()).hexdigest()
+    assert proof["blake2b"] == blake2b(the(last.out).read_bytes()).hexdigest()
     assert (proof["gold_rows"], proof["labelled"], proof["errors"]) == (150, last.labelled, last.errors)
     said = CliRunner().invoke(pcs, ["finish", str(folder), "--max-error", ".03"]).output
-    assert last.certificate.name in "".join(said.split())  # a long path may be broken anywhere
+    assert the(last.certificate).name in "".join(said.split())  # a long path may be broken anywhere
 
 
 def test_other_rows_are_not_of_the_queue(folder: Path) -> None:
@@ -176,10 +178,7 @@ def test_the_command(folder: Path) -> None:
 
 @pytest.mark.system
 def test_on_a_scale_the_mean_distance_may_be_promised_and_takes_fewer_rows(tmp_path: Path) -> None:
-    data, models = texts(tmp_path / "data.csv", STEPS), [one_step_off(number, 25) for number in range(3)]
-    quick: Any = {"optimiser": "lr", "relations": ["original"], "text": False, "max_error": 0.1}
-    made = tmp_path / "run"
-    pcs_annotator.run(data, made, models=models, labels=STEPS, kind="scale", **quick)
+    made = scale_run(tmp_path)
     strict, mean = finish(made, 0.05), finish(made, 0.05, Terms(error="distance"))
     assert mean.goal == "labels are off by at most 5 % of the scale on average"
     assert mean.left < strict.left
@@ -198,8 +197,7 @@ def test_labels_that_were_filled_in_to_the_table_are_read_by_the_next_call(folde
     assert len(read_csv(folder / "to_label.csv")) == second.left
     write_csv(folder / "to_label.csv", filled[5:])
     last = finish(folder, 0.03)
-    assert last.out is not None
-    assert wrong_in(last.out) <= 7
+    assert wrong_in(the(last.out)) <= 7
     assert not [*folder.glob("to_label.*.csv")]
 
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, warn_user
 from pcs_annotator.core.arrays import Array, Floats, values_of
-from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcomes
-from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import Task, check_labels, label_lookup, refuse_doubtful, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.faces.outputs import Outputs, is_matrix

@@ -15,8 +15,7 @@ from pcs_annotator.base.display import Columns as FrameColumns
 from pcs_annotator.base.display import Frame, Page
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.arrays import values_of
-from pcs_annotator.core.outcome import Outcome, Outcomes
-from pcs_annotator.core.result_names import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE, result_names
+from pcs_annotator.core.outcome import ERROR, HIGH, LEVEL, LOW, WITHIN_ONE, Outcome, Outcomes, result_names
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -29,7 +28,7 @@ from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
 from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
-from pcs_annotator.showing.pictures import Picture, picture
+from pcs_annotator.showing.report.charts import Picture, picture
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, find_columns, items_of, texts_in

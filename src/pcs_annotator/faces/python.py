@@ -23,7 +23,7 @@ from pcs_annotator.runs.own_objects import OwnObjects, names_in
 from pcs_annotator.runs.resolve_config import read_settings, settings_of
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing.pictures import picture
+from pcs_annotator.showing.report.charts import picture
 from pcs_annotator.studies.compare.comparison import Comparison
 from pcs_annotator.studies.estimating.answering import estimate_any
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion

@@ -12,8 +12,7 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
-from pcs_annotator.core.result_names import HIGH, LEVEL, LOW, WITHIN_ONE
+from pcs_annotator.core.outcome import HIGH, LEVEL, LOW, UNLIKE_GOLD, WITHIN_ONE, Decision, Outcome
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcs_annotator.asking.annotators.together import YES
 from pcs_annotator.base.display import brief
-from pcs_annotator.core import result_names as names
+from pcs_annotator.core import outcome as names
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book

@@ -8,8 +8,7 @@ from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import Audit
-from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.certificate import Audit, Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 

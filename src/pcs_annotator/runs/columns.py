@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, TableError, warn_user
-from pcs_annotator.core import result_names
+from pcs_annotator.core import outcome as result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of

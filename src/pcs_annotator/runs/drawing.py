@@ -19,8 +19,7 @@ from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import Audit, audit, audit_in_order
-from pcs_annotator.judging.promise.certificate import fingerprint
+from pcs_annotator.judging.promise.certificate import Audit, audit, audit_in_order, fingerprint
 from pcs_annotator.judging.promise.drift import profiles
 from pcs_annotator.runs.draw_registry import append_events, events_of, walk
 from pcs_annotator.runs.gold_labels import Gold

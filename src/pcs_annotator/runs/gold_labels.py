@@ -13,12 +13,10 @@ import numpy as np
 from pcs_annotator.base.errors import GoldError, LabelError, TableError, warn_user
 from pcs_annotator.base.text import counted, listed, row_number
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.events import FiledLabel, SampleKind
-from pcs_annotator.core.gold_codes import as_known, refuse_contradictions
+from pcs_annotator.core.gold_codes import Coders, as_known, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash, text_key
-from pcs_annotator.core.task import Item, label_code
+from pcs_annotator.core.task import Item, label_code, refuse_doubtful
 from pcs_annotator.runs.draw_registry import (
     append_events,
     events_of,

@@ -19,8 +19,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import DECISION, LABEL, VERSION, input_names, result_names
+from pcs_annotator.core.outcome import DECISION, LABEL, VERSION, Counts, input_names, result_names
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions

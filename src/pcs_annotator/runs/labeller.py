@@ -28,7 +28,7 @@ from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Strategy, Votes
-from pcs_annotator.judging.frugal import Frugal, graded_annotators, learn_frugal
+from pcs_annotator.judging.early_stop import Frugal, graded_annotators, learn_frugal
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.judging.solver import one_thread

@@ -11,14 +11,13 @@ from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric, w
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.base.text import listed
 from pcs_annotator.core.arrays import CODE, Codes, Mask
-from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.copies import Once, once_per_text, same_grades
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, Coders, Once, gold_codes, once_per_text, same_grades
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.numbers import values_of
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
+from pcs_annotator.judging.early_stop import Spending, exact_stop, spending_of
 from pcs_annotator.judging.evaluate.agreement import (
     AgainstGold,
     AmongCoders,
@@ -27,14 +26,17 @@ from pcs_annotator.judging.evaluate.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
-from pcs_annotator.judging.evaluate.held_out_curves import Curves, curves_of
-from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
+from pcs_annotator.judging.evaluate.held_out_figures import (
+    Curves,
+    FiguresByGroup,
+    curves_of,
+    figures_by_group,
+    numbers_against_gold,
+)
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
-from pcs_annotator.judging.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.heldout import HeldOut, Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.model import Model

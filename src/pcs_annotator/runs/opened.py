@@ -19,15 +19,13 @@ from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE
-from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.events import Verdict
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.audit import Audit
-from pcs_annotator.judging.promise.certificate import Certificate, fingerprint, in_force
+from pcs_annotator.judging.promise.certificate import Audit, Certificate, fingerprint, in_force
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.columns import groups_of, refuse_many

@@ -21,7 +21,7 @@ from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task
-from pcs_annotator.judging.promise.audit import Audit
+from pcs_annotator.judging.promise.certificate import Audit
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.columns import given_or_detected

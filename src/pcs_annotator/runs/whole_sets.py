@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.judging.frugal import Frugal
+from pcs_annotator.judging.early_stop import Frugal
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import no_promise

@@ -10,8 +10,7 @@ from shlex import quote
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.result_names import LABEL
+from pcs_annotator.core.outcome import LABEL, Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise

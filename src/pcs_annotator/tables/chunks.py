@@ -14,7 +14,7 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import is_column
-from pcs_annotator.core.coders import coder_columns, coder_of, majority_labels
+from pcs_annotator.core.gold_codes import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item, pair_text, whole_number
 from pcs_annotator.tables.arrow import columns_of, pa, refuse_repeated, text_column, texts_of
 from pcs_annotator.tables.fakenewsnet import is_fakenewsnet, read_fakenewsnet

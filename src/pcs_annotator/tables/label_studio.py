@@ -17,8 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.events import BLIND, Queue, reviewer_name
-from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
+from pcs_annotator.core.outcome import CONFIDENCE, DECISION, LABEL, Outcome, input_names
 
 MOST_BYTES = 1_000_000_000
 MOST = 1e18  # of seconds and other numbers

@@ -10,8 +10,7 @@ import numpy as np
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE, Array, Integers, Mask
-from pcs_annotator.core.doubtful_labels import refuse_doubtful
-from pcs_annotator.core.task import check_labels, label_lookup
+from pcs_annotator.core.task import check_labels, label_lookup, refuse_doubtful
 from pcs_annotator.core.votes import NOT_ASKED, Form, Unknown, Votes
 from pcs_annotator.tables import vote_columns
 from pcs_annotator.tables.arrow import columns_of, pa, text_column

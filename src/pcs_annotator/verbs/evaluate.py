@@ -15,7 +15,7 @@ from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, refuse_without
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging import fit_model as fitting
-from pcs_annotator.judging.evaluate import agreement, as_tables, by_group, harness, number_figures, scored
+from pcs_annotator.judging.evaluate import agreement, as_tables, harness, held_out_figures, scored
 from pcs_annotator.judging.evaluate.methods import Method, methods_named
 from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, relation_values
 from pcs_annotator.judging.evaluate.scored import Splitting
@@ -177,7 +177,7 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     return coders.names, test, coefficients.alternative_in_parts(labels, coders.codes, parts, epsilon), rows_for
 
 
-def figures_of_groups(path: Path, by: str) -> by_group.FiguresByGroup:
+def figures_of_groups(path: Path, by: str) -> held_out_figures.FiguresByGroup:
     """Return accuracy, confidence and acceptance for the groups of a column, whatever the promise is made for."""
     recorded = Run.open(path)
     votes, settings = recorded.votes, recorded.settings
@@ -187,7 +187,7 @@ def figures_of_groups(path: Path, by: str) -> by_group.FiguresByGroup:
     how = scored.EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     best = harness.scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
     votes, right = replace(votes, text_log_probs=model.read(votes)), best == trial.gold
-    return by_group.figures_by_group(by, groups, votes, rows, model, trial, right=right)
+    return held_out_figures.figures_by_group(by, groups, votes, rows, model, trial, right=right)
 
 
 def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:
@@ -218,12 +218,12 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     settings = replace(recorded.settings, optimiser=request.optimiser, folds=how.folds, seed=how.seed, max_error=None)
     _, trial, rows = _tried(recorded, settings)
     splits = Splits(folds=how.folds, seed=how.seed)
-    figures = number_figures.compare_numbers(
+    figures = held_out_figures.compare_numbers(
         rows, trial, splits, agreement.Resampling(how.resamples, how.seed), request.optimiser
     )
     if request.optimiser not in figures:
         raise GoldError(f"all rows of {request.source} that have an answer and gold have the same number: label more")
-    table = number_figures.numbers_table(figures)
+    table = held_out_figures.numbers_table(figures)
     return figures, table, write_results([table], request.out, request.policy)
 
 

@@ -16,7 +16,7 @@ from pcs_annotator.judging.evaluate.methods import all_baselines
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.solver import one_thread
 from pcs_annotator.runs.recorded_votes import RecordedVotes
-from pcs_annotator.showing import pictures
+from pcs_annotator.showing.report import charts
 from pcs_annotator.studies.paper.research_questions import EXPERIMENTS
 from pcs_annotator.studies.paper.study import Replication, Settings
 from pcs_annotator.tables.find import table_stem
@@ -137,9 +137,9 @@ def _draw(done: Experiment, out: Path, policy: OutputPolicy) -> list[Path]:
     if done.curves or done.pairs:
         policy.make_way(path)
     if done.curves:
-        pictures.draw_curves(done.curves, path)
+        charts.draw_curves(done.curves, path)
     if done.pairs:
-        pictures.draw_pairs(done.pairs, done.rival, path)
+        charts.draw_pairs(done.pairs, done.rival, path)
     return [path] if done.curves or done.pairs else []
 
 

@@ -14,7 +14,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.frugal import Frugal, Spending
+from pcs_annotator.judging.early_stop import Frugal, Spending
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets

@@ -17,7 +17,7 @@ from pcs_annotator.base.errors import BadRequest, ServerTrouble
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.votes import Vote
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.judging.baselines.baseline import baselines
+from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.ask import open_job
 from pcs_annotator.tables.vote_files import VoteAxes, read_votes

@@ -1,9 +1,8 @@
 """What holds for all baselines, on votes of any shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,10 +12,12 @@ from hypothesis import strategies as st
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.judging.baselines.baseline import baselines
+from pcs_annotator.judging.baselines import Baseline, SelfConsistency, Spuq, baselines, linguistic, one_step, two_steps
 from pcs_annotator.judging.evaluate.methods import ready
+from tests.builders import the
 from tests.judging.strategies import LABELS
 
+Without = Callable[[Votes], Votes]
 NAMES = (
     "1s-top-k",
     "2s-top-k",
@@ -91,7 +92,6 @@ def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, see
     rng = np.random.default_rng(seed)
     other = rng.integers(-2, len(votes.labels), votes.codes.shape, dtype=np.int8)
     assert votes.stated is not None
-    assert votes.grades is not None
     noise = rng.random(votes.stated.shape)
     # what was never asked stays unasked, and what was never graded hard: another panel would ask for other answers
     kept = asks.cells | (votes.codes == -2)
@@ -101,7 +101,7 @@ def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, see
         votes,
         codes=codes,
         stated=np.where(kept[..., np.newaxis] | np.isnan(votes.stated), votes.stated, noise),
-        grades=np.where(kept[..., np.newaxis] | np.isnan(votes.grades), votes.grades, other_grades),
+        grades=np.where(kept[..., np.newaxis] | np.isnan(the(votes.grades)), the(votes.grades), other_grades),
     )
 
     np.testing.assert_array_equal(chosen.scores(changed), scores)
@@ -161,41 +161,18 @@ def silent_on_the_second() -> Votes:
     )
 
 
-def drop_original(votes: Votes) -> Votes:
-    return votes.without(relation="original")
-
-
-def drop_plain(votes: Votes) -> Votes:
-    return votes.select(annotators=[name for name in votes.annotators if kind_of(name)])
-
-
-def drop_elicited(votes: Votes) -> Votes:
-    return votes.select(annotators=["a", "b"])
-
-
-def keep_one_draw(votes: Votes) -> Votes:
-    return votes.select(draws=1)
-
-
-def keep_original(votes: Votes) -> Votes:
-    return votes.select(relations=["original"])
-
-
-def state_nothing(votes: Votes) -> Votes:
-    return replace(votes, stated=None)
-
-
-def grade_nothing(votes: Votes) -> Votes:
-    return votes.hard()
-
-
 def grade_rewrites_only(votes: Votes) -> Votes:
-    assert votes.grades is not None
-    grades = votes.grades.copy()
+    grades = the(votes.grades).copy()
     grades[:, :, 0] = np.nan
     return replace(votes, grades=grades)
 
 
+drop_original: Without = partial(Votes.without, relation="original")
+drop_elicited: Without = partial(Votes.select, annotators=["a", "b"])
+keep_one_draw: Without = partial(Votes.select, draws=1)
+keep_original: Without = partial(Votes.select, relations=["original"])
+drop_plain: Without = partial(Votes.select, annotators=[name for name in ANNOTATORS if kind_of(name)])
+state_nothing: Without = partial(replace, stated=None)
 PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq", "logprob")
 ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "spuq-intra")
 LACKING = [
@@ -203,7 +180,7 @@ LACKING = [
     *((name, drop_plain, "plain labels") for name in PLAIN),
     *((name, drop_elicited, "with the elicitation '") for name in ELICITED),
     *((name, state_nothing, "with the elicitation '") for name in ELICITED),
-    ("logprob", grade_nothing, "log-probabilities.*--answers graded"),
+    ("logprob", Votes.hard, "log-probabilities.*--answers graded"),
     ("logprob", grade_rewrites_only, "on the unchanged text.*--answers graded"),
     ("self-consistency", keep_one_draw, "several draws of the original.*--draws 5"),
     ("spuq", keep_original, "perturbed inputs.*only original"),
@@ -212,9 +189,7 @@ LACKING = [
 
 
 @pytest.mark.parametrize(("name", "without", "remedy"), LACKING)
-def test_votes_that_lack_what_it_needs_are_refused_with_the_remedy(
-    name: str, without: Callable[[Votes], Votes], remedy: str
-) -> None:
+def test_votes_that_lack_what_it_needs_are_refused_with_the_remedy(name: str, without: Without, remedy: str) -> None:
     votes = without(silent_on_the_second())
 
     with pytest.raises(UndefinedMetric, match=remedy):
@@ -253,3 +228,83 @@ def test_without_the_answers_that_it_needs_a_baseline_has_a_reason_and_no_figure
     votes = Votes(codes=codes, ids="wxyz", annotators="ab", relations=RELATIONS, labels=LABELS[:2])
     with pytest.raises(UndefinedMetric, match=reason):
         baselines.create(case.split(maxsplit=1)[0]).scores(votes)
+
+
+STATED = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s")
+PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
+
+
+def five_draws() -> Votes:
+    """One model, 5 draws of the original and 1 of everything else; perturbed inputs also for 1S top-2."""
+    annotators = ("gemma", *(f"gemma/{kind}" for kind in STATED))
+    codes = np.full((2, len(annotators), len(PERTURBED), 5), -2, dtype=np.int8)
+    codes[:, :, 0] = 0
+    codes[:, :2, :, 0] = 0
+    stated = np.where(codes[..., np.newaxis] >= 0, 0.5, np.nan) * np.ones(2)
+    stated[:, 0] = np.nan
+    grades = np.where(codes[..., np.newaxis] >= 0, 0.5, np.nan) * np.ones(2)
+    grades[:, 1:] = np.nan
+    return Votes(
+        codes=codes,
+        ids="xy",
+        annotators=annotators,
+        relations=PERTURBED,
+        labels=("a", "b"),
+        stated=stated,
+        grades=grades.astype(np.float32),
+    )
+
+
+CALLS = [
+    (baselines.create("zero-shot"), 1),
+    (baselines.create("logprob"), 1),
+    (SelfConsistency(), 5),
+    (SelfConsistency(draws=3), 3),
+    (one_step(2), 1),
+    (two_steps(), 2),
+    (linguistic(), 1),
+    # original, two paraphrases and their rewriting, dummy
+    (Spuq(), 6),
+    # intra-sample uses all answers on the original
+    (Spuq(aggregation="intra"), 10),
+]
+
+
+@pytest.mark.parametrize(("chosen", "calls"), CALLS)
+def test_calls_per_text(chosen: Baseline, calls: int) -> None:
+    votes = five_draws()
+
+    assert ready(chosen, votes, frozenset(PERTURBED)).calls.total == calls
+
+
+def test_only_paraphrases_have_to_be_written() -> None:
+    assert Spuq().asks(five_draws()).rewrites == {"paraphrase-1", "paraphrase-2"}
+    assert Spuq().asks(five_draws().select(relations=["original", "dummy"])).rewrites == frozenset()
+
+
+def test_confidence_that_was_stated_about_the_original_only_is_refused() -> None:
+    votes = five_draws().select(annotators=["gemma", "gemma/ling-1s"])
+
+    for asked in (votes, replace(votes, stated=None)):
+        with pytest.raises(UndefinedMetric, match="elicitation '1s-top-1'"):
+            Spuq(aggregation="intra").scores(asked)
+
+
+def test_numbers_of_guesses_are_not_mixed() -> None:
+    with pytest.raises(UndefinedMetric, match="1s-top-2, 1s-top-3: set k"):
+        one_step().scores(five_draws())
+    assert one_step(3).name == "1s-top-3"
+
+
+def test_more_draws_than_were_recorded_are_refused() -> None:
+    with pytest.raises(UndefinedMetric, match=r"6 draws.*gemma has 5: .*--draws 6"):
+        SelfConsistency(draws=6).scores(five_draws())
+    with pytest.raises(ValueError, match="not 0"):
+        SelfConsistency(draws=0)
+
+
+def test_a_single_label_has_all_the_confidence_whatever_was_stated() -> None:
+    votes = five_draws()
+    only = replace(votes.hard(), labels=("a",), stated=np.zeros((*votes.codes.shape, 1)))
+
+    assert Spuq(aggregation="intra").scores(only).tolist() == [[1.0], [1.0]]

@@ -1,7 +1,5 @@
 """Every baseline on an example worked by hand, with the computation beside it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +8,17 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
-from pcs_annotator.judging.baselines.baseline import LogProb, MajorityVote, SelfConsistency, ZeroShot
-from pcs_annotator.judging.baselines.stated import Spuq, linguistic, one_step, two_steps
+from pcs_annotator.judging.baselines import (
+    LogProb,
+    MajorityVote,
+    SelfConsistency,
+    Spuq,
+    ZeroShot,
+    linguistic,
+    one_step,
+    two_steps,
+)
+from tests.builders import the
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")
@@ -58,11 +65,13 @@ def test_log_probabilities() -> None:
     assert row(LogProb().scores(one)) == pytest.approx([1 / 4, 1 / 4, 1 / 2])
 
     # llama gives log-probabilities for another text, so it is a model that can be asked for them.
-    assert one.grades is not None
     more = np.full((1, 2, 1, 2, 3), 1 / 3, dtype=np.float32)
     codes = np.zeros((1, 2, 1, 2), dtype=np.int8)
     two = replace(
-        one, codes=np.concatenate([one.codes, codes]), grades=np.concatenate([one.grades, more]), ids=["text", "other"]
+        one,
+        codes=np.concatenate([one.codes, codes]),
+        grades=np.concatenate([the(one.grades), more]),
+        ids=["text", "other"],
     )
     assert LogProb().scores(two)[0] == pytest.approx([5 / 8, 1 / 8, 1 / 4])
 

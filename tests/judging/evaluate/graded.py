@@ -1,7 +1,5 @@
 """Graded votes for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -10,7 +8,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_err
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold_codes import Coders
 from pcs_annotator.judging.evaluate import scored
 from pcs_annotator.judging.evaluate.agreement import (
     MAJORITY,
@@ -22,9 +20,9 @@ from pcs_annotator.judging.evaluate.agreement import (
     against_gold,
     among_coders,
 )
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.coefficients import krippendorffs_alpha
 from pcs_annotator.judging.metrics.figures import exact_interval
+from pcs_annotator.judging.metrics.significance import WIDENING
 
 FEW = Resampling(resamples=200)
 LABELS = ("low", "middle", "high", "never")
@@ -123,13 +121,6 @@ def coders(*labels: str) -> Coders:
     """Return coders named a, b, c, … with labels 0, 1, …; a dot is a missing one."""
     codes = [[-1 if one == "." else int(one) for one in row] for row in labels]
     return Coders(names=tuple("abcdef"[: len(labels)]), codes=np.array(codes, dtype=np.int8).reshape(len(labels), -1))
-
-
-def test_a_majority_is_a_label_that_more_gave_than_any_other() -> None:
-    several = coders("0011.0", "0101.1", "02.1.2")
-    assert several.majority.tolist() == [0, -1, -1, 1, -1, -1]
-    with pytest.raises(ValueError, match="2 coders with codes of shape"):
-        Coders(names=("a", "b"), codes=np.zeros((1, 4), dtype=np.int8))
 
 
 def test_people_are_compared_two_by_two_and_the_model_with_each() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from pcs_annotator.judging.evaluate.as_tables import (
     shown,
     tidy_table,
 )
-from pcs_annotator.judging.evaluate.number_figures import numbers_against_gold
+from pcs_annotator.judging.evaluate.held_out_figures import numbers_against_gold
 from tests.judging.evaluate.test_agreement import coders
 
 FEW = Resampling(resamples=50)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -7,52 +5,20 @@ import numpy as np
 import pytest
 
 from pcs_annotator import score
-from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
-from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.baselines import LogProb
 from pcs_annotator.judging.evaluate.harness import REFERENCES, cross_validate, evaluate, references
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_weights import fit_coded, optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
 from pcs_annotator.judging.label_shape import LabelShape
-from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence
-from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.judging.optimisers.regression import LinearRegression
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
-from tests.judging.metrics.alone import accuracy, ece
+from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded
-
-
-def test_labels_are_those_of_the_mean_over_splits_and_other_figures_are_means() -> None:
-    votes, names = simulated_votes([0.6, 0.4], items=40)
-    gold = coded(votes, names)
-    [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
-    fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
-    assert found.method == "lr"
-    assert found.auroc.value == pytest.approx(np.mean([auroc(fit.ranks, gold) for fit in fits]))
-    together = np.mean([fit.probabilities for fit in fits], axis=0)
-    assert found.accuracy.value == pytest.approx(accuracy(together, gold))
-    assert found.accuracy.value * len(gold) == pytest.approx(round(found.accuracy.value * len(gold)))
-    assert found.figures["ece_score"].value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
-    calibrated = [ece(fit.probabilities, gold) for fit in fits]
-    assert found.figures["ece_confidence"].value == pytest.approx(np.mean(calibrated))
-    sure = [auroc_confidence(fit.probabilities, gold) for fit in fits]
-    assert found.figures["auroc_confidence"].value == pytest.approx(np.mean(sure))
-    assert found.auroc.n == found.figures["auroc_confidence"].n == 40
-
-
-def test_others_are_tested_against_the_first() -> None:
-    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
-    first, second, third = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority"], resamples=40)
-    assert first.behind is None
-    for other in (second, third):
-        assert other.behind is not None
-        assert other.behind.difference == pytest.approx(first.auroc.value - other.auroc.value)
-        assert other.behind.difference > 0
-        assert other.behind.n == 60
 
 
 def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
@@ -73,16 +39,6 @@ def test_zero_shot_is_chosen_on_other_rows_than_it_is_judged_on() -> None:
     assert found.method == f"zero-shot model-{own.mean(axis=0).argmax()}"
     assert found.accuracy.value < own.mean(axis=0).max()
     assert found.questions == 1
-
-
-def test_p_values_are_adjusted_for_the_number_of_methods() -> None:
-    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
-    first, *others = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority", "zero-shot"])
-    assert (first.holm, first.holm_accuracy) == (None, None)
-    tests = [one.behind for one in others] + [one.accuracy_behind for one in others]
-    p_values = [test.p_value for test in tests if test]
-    expected = holm(p_values[:3]) + holm(p_values[3:])
-    assert [one.holm for one in others] + [one.holm_accuracy for one in others] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("items", [10, 60])
@@ -129,8 +85,8 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     gold = coded(votes, names)
     again = np.random.default_rng(0).integers(3, size=votes.codes.shape, dtype=np.int8)
     asked = replace(votes, relations=relations, codes=np.concatenate([votes.codes, again], axis=3))
-    how = EvaluationOptions(repeats=3, resamples=20)
-    _, fitted = cross_validate(asked, gold, ["lr", "majority"], resamples=20)
+    how = EvaluationOptions(repeats=3, seed=3, resamples=20)
+    _, fitted = cross_validate(asked, gold, ["lr", "majority"], Splits(seed=3), resamples=20)
     majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
     assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
     assert fitted.questions == majority.questions == 3
@@ -175,8 +131,7 @@ def test_what_more_questions_bought_is_seen_with_the_texts_on_both_sides() -> No
     both, alone, _, first = cross_validate(replace(votes, text_log_probs=read), gold, names, resamples=20)
     assert [both.accuracy.value, first.accuracy.value] == [1, 1]
     assert alone.accuracy.value < 0.9
-    assert first.accuracy_behind is not None
-    assert first.accuracy_behind.difference == 0
+    assert the(first.accuracy_behind).difference == 0
 
 
 def test_on_a_scale_the_first_question_is_not_judged_with_the_place_of_all_answers() -> None:
@@ -208,9 +163,3 @@ def test_a_method_is_not_behind_itself() -> None:
     assert (same.behind.difference, same.behind.p_value, same.holm) == (0, 1, 1)
     # 30 rows without a difference leave room for one
     assert same.behind.interval == pytest.approx((-0.116, 0.116), abs=0.001)
-
-
-def test_a_single_row_is_refused_in_good_english() -> None:
-    votes, names = simulated_votes([0.8], items=1)
-    with pytest.raises(UndefinedMetric, match="there is 1 row of 1: label more rows"):
-        cross_validate(votes, coded(votes, names), ["uniform"])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +11,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.result_table import number_of
-from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.baselines.baseline import LogProb
+from pcs_annotator.judging.baselines import LogProb
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import Method, OnCells
@@ -30,7 +27,7 @@ from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics import figures as metrics
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.tables.vote_tables import read_vote_table
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
 from tests.judging.metrics.alone import accuracy
@@ -106,24 +103,17 @@ def test_the_first_method_is_tested_against_every_other() -> None:
     assert [one.holm_accuracy for one in others] == holm([test.p_value for test in by_accuracy])
     assert tests[0].difference == first.auroc.value - others[0].auroc.value > 0
     assert tests[0].interval.low > 0
+    assert tests[0].n == 150
 
 
-def test_rows_without_gold_are_left_out() -> None:
+def test_rows_without_gold_and_rows_that_no_model_answered_are_left_out() -> None:
     votes, gold = judged()
-    some = gold.copy()
-    some[60:] = UNLABELLED
-    assert (
-        evaluate(votes, some, ["lr"], QUICK).methods
-        == evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods
-    )
-
-
-def test_gold_rows_that_no_model_answered_are_left_out() -> None:
-    votes, gold = judged()
-    codes = votes.codes.copy()
-    codes[60:] = ABSTAINED
-    found = evaluate(replace(votes, codes=codes), gold, ["lr"], QUICK)
-    assert (found.n, found.methods) == (60, evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods)
+    rest = np.arange(len(gold)) >= 60
+    unlabelled = np.where(rest, UNLABELLED, gold).astype(gold.dtype)
+    unanswered = replace(votes, codes=np.where(rest[:, None, None, None], ABSTAINED, votes.codes))
+    alone = evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK)
+    for found in (evaluate(votes, unlabelled, ["lr"], QUICK), evaluate(unanswered, gold, ["lr"], QUICK)):
+        assert (found.n, found.methods) == (60, alone.methods)
 
 
 def test_one_call_gives_no_grades() -> None:
@@ -168,12 +158,11 @@ def test_methods_that_use_log_probabilities_are_marked() -> None:
 
 def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
     votes, gold = graded_votes([1.0], relations=1)
-    assert votes.grades is not None
     again = np.roll(votes.codes, 1, axis=0)
     both = replace(
         votes,
         codes=np.concatenate([votes.codes, again], axis=3),
-        grades=np.concatenate([votes.grades, np.roll(votes.grades, 1, axis=0)], axis=3),
+        grades=np.concatenate([the(votes.grades), np.roll(the(votes.grades), 1, axis=0)], axis=3),
     )
     for one in (both, both.hard()):
         found = {method.method: method for method in evaluate(one, gold, ["logit"], QUICK).methods}
@@ -237,17 +226,18 @@ def test_nothing_to_evaluate_is_an_error(methods: list[str]) -> None:
         evaluate(*judged(), methods, QUICK)
 
 
-@pytest.mark.parametrize("rows", [3, 9])
-def test_too_few_rows_are_an_error_with_a_remedy(rows: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "classes", "why"),
+    [
+        (1, 3, "at least 10 gold rows and two classes, there is 1 row of 1: label more rows"),
+        (9, 3, "at least 10 gold rows and two classes, there are 9 rows of "),
+        (90, 1, "there are 90 rows of 1: label rows of another class too"),
+    ],
+)
+def test_too_few_rows_or_classes_are_an_error_with_a_remedy(rows: int, classes: int, why: str) -> None:
     votes, gold = judged()
-    with pytest.raises(UndefinedMetric, match=rf"at least 10 gold rows.*there are {rows} "):
-        evaluate(votes.take(slice(rows)), gold[:rows], ["lr"])
-
-
-def test_one_class_is_an_error_with_a_remedy() -> None:
-    votes, gold = judged()
-    with pytest.raises(UndefinedMetric, match="there are 90 rows of 1: label rows of another class too"):
-        evaluate(votes, np.zeros_like(gold), ["lr"])
+    with pytest.raises(UndefinedMetric, match=why):
+        evaluate(votes.take(slice(rows)), gold[:rows] % classes, ["lr"])
 
 
 def test_missing_label_and_missing_original_are_noted() -> None:
@@ -280,13 +270,3 @@ def test_real_votes(shared_data: Path) -> None:
     found = {one.method: one for one in evaluate(votes, gold, ["lr", "majority", "zero-shot"], QUICK).methods}
     assert found["lr"].figures["auroc"].value > found["majority"].figures["auroc"].value + 0.05
     assert found["lr"].calls == (12, 0)
-
-
-def test_a_baseline_that_could_not_work_has_a_reason_in_every_table() -> None:
-    votes, gold = judged()
-    only = np.array([name == "original" for name in votes.relations])
-    found = evaluate(votes.only(only[np.newaxis, :, np.newaxis]), gold, ["lr", baselines.create("spuq")], QUICK)
-    assert f"0 of {len(gold)} rows have one" in found.missing["spuq"]
-    figures = evaluation_tables(found)[0]
-    assert [row[0] for row in figures.rows if set(row[1:]) == {None}] == ["spuq"]
-    assert any(note.startswith("spuq is not shown: spuq needs answers on perturbed inputs") for note in figures.notes)

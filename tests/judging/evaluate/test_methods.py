@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +6,7 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.baselines.baseline import Asks
+from pcs_annotator.judging.baselines import Asks
 from pcs_annotator.judging.evaluate.methods import Calls, OnCells, original_of, ready, self_consistency
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.optimisers.simple import Uniform

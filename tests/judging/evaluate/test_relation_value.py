@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ from pcs_annotator.judging.evaluate.methods import OnCells
 from pcs_annotator.judging.evaluate.relation_value import RelationValue, RelationValues, relation_values
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions
 from pcs_annotator.judging.metrics.significance import BootstrapTest
-from tests.builders import LABELS
+from tests.builders import LABELS, the
 from tests.judging.evaluate.graded import graded_votes
 
 QUICK = EvaluationOptions(resamples=100, repeats=1)
@@ -84,17 +82,15 @@ def test_a_gain_is_the_difference_of_the_two_figures_that_evaluate_computes() ->
     assert found.auroc == pytest.approx(alone.figures["auroc"].value)
     gain = by_name(found)["good"].gain
     assert gain.difference == pytest.approx(both.figures["auroc"].value - alone.figures["auroc"].value)
-    assert alone.behind is not None
-    assert gain.interval == pytest.approx(alone.behind.interval)
+    assert gain.interval == pytest.approx(the(alone.behind).interval)
 
 
 def test_a_relation_that_applies_to_some_rows_is_judged_there() -> None:
     votes, gold = votes_with(share=0.5)
     half = by_name(relation_values(votes, gold, QUICK))["part"]
     assert (half.covered, half.calls) == (150, 0.5)
-    assert half.per_question is not None
-    assert half.per_question.n == 150
-    assert half.per_question.difference > half.gain.difference > 0
+    assert the(half.per_question).n == 150
+    assert the(half.per_question).difference > half.gain.difference > 0
     whole = by_name(relation_values(votes, gold, QUICK))["good"]
     assert whole.per_question == whole.gain
 

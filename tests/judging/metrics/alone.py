@@ -1,7 +1,5 @@
 """Figures of one set of rows, for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats

@@ -14,6 +14,7 @@ from pcs_annotator.judging.metrics.coefficients import (
     cohens_kappa,
     rows_for_interval,
 )
+from tests.builders import the
 
 
 def test_a_hand_worked_example() -> None:
@@ -115,8 +116,7 @@ def test_parts_are_tested_together_and_those_with_too_few_rows_are_not() -> None
     machine = np.where(good, truth, 1 - truth).astype(np.int8)  # right in the first half, wrong in the second
     found = alternative_in_parts(machine, coders, {"good": good, "bad": ~good, "few": row < 29, "none": row < 0})
     assert found["good"] is not None
-    assert found["bad"] is not None
-    assert (found["good"].may_replace, found["bad"].may_replace) == (True, False)
+    assert (found["good"].may_replace, the(found["bad"]).may_replace) == (True, False)
     assert found["good"].coders[0].rows == 200
     assert (found["few"], found["none"]) == (None, None)
     assert alternative_in_parts(machine, coders, {"few": row < 29}) == {"few": None}
@@ -144,8 +144,7 @@ def panel(rng: np.random.Generator, rows: int, right: tuple[float, float]) -> tu
 
 def test_with_the_rows_that_are_said_to_be_enough_the_model_passes_in_four_of_five_cases() -> None:
     rng = np.random.default_rng(0)
-    enough = alternative_annotator(*panel(rng, 50_000, (0.85, 0.75))).rows_to_pass
-    assert enough is not None
+    enough = the(alternative_annotator(*panel(rng, 50_000, (0.85, 0.75))).rows_to_pass)
     assert 150 < enough < 200
     passed = sum(alternative_annotator(*panel(rng, enough, (0.85, 0.75))).may_replace for _ in range(60))
     assert 40 <= passed <= 58  # 48 are expected

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -47,26 +45,20 @@ def test_kappa_of_the_example_in_cohens_paper() -> None:
     assert found.rows == 200
 
 
-@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), min_size=2, max_size=40))
-def test_kappa_is_that_of_scikit_learn_on_rows_with_both_labels(pairs: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize("weighting", ["equal", "linear", "quadratic"])
+@given(pairs=st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), min_size=2, max_size=40))
+def test_kappa_is_that_of_scikit_learn_on_rows_with_both_labels(
+    weighting: Weighting, pairs: list[tuple[int, int]]
+) -> None:
     first, second = np.array(pairs, dtype=np.int8).T
     both = (first >= 0) & (second >= 0)
-    found = cohens_kappa(first, second)
+    found = cohens_kappa(first, second, weighting)
     assert found.rows == both.sum()
     if found.value is None:
         assert len({*first[both], *second[both]}) < 2
     else:
-        assert found.value == pytest.approx(cohen_kappa_score(first[both], second[both]), abs=1e-9)
-
-
-@pytest.mark.parametrize("weighting", ["linear", "quadratic"])
-@given(pairs=st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), min_size=2, max_size=40))
-def test_weighted_kappa_is_that_of_scikit_learn(weighting: Weighting, pairs: list[tuple[int, int]]) -> None:
-    first, second = np.array(pairs, dtype=np.int8).T
-    both = (first >= 0) & (second >= 0)
-    found = cohens_kappa(first, second, weighting)
-    if found.value is not None:
-        expected = cohen_kappa_score(first[both], second[both], weights=weighting, labels=range(5))
+        weights = None if weighting == "equal" else weighting
+        expected = cohen_kappa_score(first[both], second[both], weights=weights, labels=range(5))
         assert found.value == pytest.approx(expected, abs=1e-9)
 
 
@@ -134,11 +126,7 @@ def test_figures_of_resamples_are_those_of_the_rows_they_drew() -> None:
 
 @pytest.mark.parametrize(
     ("labels", "alpha", "rows"),
-    [
-        (("0100000010", "1110010000"), 0.095, 10),
-        (("aabbdcccedda", "babbbccceddd"), 0.692, 12),
-        (("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.743, 11),
-    ],
+    [(("0100000010", "1110010000"), 0.095, 10), (("aabbdcccedda", "babbbccceddd"), 0.692, 12)],
 )
 def test_alpha_of_the_examples_in_krippendorffs_paper(labels: tuple[str, ...], alpha: float, rows: int) -> None:
     found = krippendorffs_alpha(people(*labels))

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.metrics import figures as metrics
 from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence, log_loss, reliability
+from tests.builders import the
 from tests.judging.metrics.alone import accuracy, ece
 
 COVERAGES, TARGETS = (0.3, 0.5, 0.8, 1.0), (0.6, 0.8, 0.9, 1.0)
@@ -26,16 +26,7 @@ def figure(name: str, scores: Floats, gold: Codes, place: int | None = None, **o
     return float(found[0] if place is None else found[place][0])
 
 
-def macro_f1(scores: Floats, gold: Codes) -> float:
-    return figure("macro_f1", scores, gold)
-
-
-def brier(scores: Floats, gold: Codes) -> float:
-    return figure("brier", scores, gold)
-
-
-def aurc(scores: Floats, gold: Codes) -> float:
-    return figure("aurc", scores, gold)
+macro_f1, brier, aurc = (partial(figure, name) for name in ("macro_f1", "brier", "aurc"))
 
 
 def accuracy_at(scores: Floats, gold: Codes, coverage: float) -> float:
@@ -225,8 +216,7 @@ def test_confidence_auroc_equals_scikit_learn_on_right_and_wrong_labels(rows: tu
 
 def test_a_figure_needs_nearly_all_resamples() -> None:
     resampled = np.append(np.linspace(0.4, 0.8, 99), np.nan)
-    found = metrics.estimate_of(0.6, resampled, 50, 0.9)
-    assert found is not None
+    found = the(metrics.estimate_of(0.6, resampled, 50, 0.9))
     assert (found.value, found.n) == (0.6, 50)
     assert found.interval == pytest.approx((0.6 - 1.2 * 0.19, 0.6 + 1.2 * 0.19), abs=0.001)
     resampled[0] = np.nan

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from hypothesis import given
 
 from pcs_annotator import Votes
@@ -13,11 +11,6 @@ TABLE = {
     "b|original": ["no", None, "no"],
     "b|voice": ["no", "no", "yes"],
 }
-
-
-def test_answers_are_compared_where_both_exist() -> None:
-    flips = flips_by("relation", Votes.from_table(TABLE))["voice"]
-    assert (flips.pairs, flips.changed) == (4, 2)
 
 
 def test_without_votes_on_the_original_there_are_no_flips() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,7 @@ from pcs_annotator import fit_weights
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fits
 from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES, Auto
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.strategies import biased_votes, coded
 
@@ -66,8 +64,7 @@ def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> 
 @pytest.mark.parametrize(("hard", "candidates"), [(0, FOR_GRADED_VOTES), (1, FOR_GRADED_VOTES), (2, FOR_HARD_VOTES)])
 def test_one_graded_vote_brings_in_what_reads_log_odds(hard: int, candidates: tuple[str, ...]) -> None:
     votes, gold = graded_votes([2.0, 1.0], items=40)
-    assert votes.grades is not None
-    grades = votes.grades.copy()
+    grades = the(votes.grades).copy()
     grades[:, :hard] = np.nan
     weights = fit_weights(replace(votes, grades=grades), [votes.labels[code] for code in gold], "auto")
     assert tuple(weights.diagnostics.candidates) == candidates

@@ -1,7 +1,5 @@
 """What holds for every built-in optimiser."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.fit_weights import optimisers
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.panels import KINDS, Kind, graded_votes, random_grades
 from tests.judging.strategies import BUILT_IN, LEARNERS, Labelled, labelled_votes, quick, quiet_fit
 
@@ -102,10 +100,8 @@ def test_a_good_annotator_gets_more_than_a_guessing_one(kind: Kind, name: str) -
 def test_what_goes_to_no_label_does_not_matter(name: str, mass: float) -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
     given = graded_votes(votes, "graded")
-    assert given.grades is not None
-    whole = replace(given, grades=given.grades / given.grades.sum(axis=-1, keepdims=True))
-    assert whole.grades is not None
-    part = replace(whole, grades=whole.grades * np.float32(mass))
+    whole = replace(given, grades=the(given.grades) / the(given.grades).sum(axis=-1, keepdims=True))
+    part = replace(whole, grades=the(whole.grades) * np.float32(mass))
     ours, theirs = (score(each, quiet_fit(each, [*gold], quick(name))) for each in (whole, part))
     np.testing.assert_allclose(ours, theirs, atol=1e-3)
 

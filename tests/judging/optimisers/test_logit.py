@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +8,7 @@ from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.optimisers.logit import SharedWeightLogit
 from pcs_annotator.judging.score import read_votes
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded, only_first, opposite_favourites, silenced
@@ -30,9 +28,8 @@ def objective(point: Floats, votes: Votes, gold: Codes, shrinkage: float = 5.0) 
 
 
 def point_of(weights: Weights) -> Floats:
-    assert weights.evidence is not None
-    theta = weights.evidence.log_likelihood[:, :, 0, 0].ravel()
-    return np.concatenate([theta, weights.evidence.log_prior])
+    theta = the(weights.evidence).log_likelihood[:, :, 0, 0].ravel()
+    return np.concatenate([theta, the(weights.evidence).log_prior])
 
 
 @pytest.mark.parametrize(("seed", "accuracies"), [(0, [0.7, 0.5]), (1, [0.8, 0.05]), (2, [0.34, 0.3])])
@@ -60,8 +57,7 @@ def test_score_is_the_posterior_of_the_model() -> None:
 def test_graded_votes_are_fitted_in_units_of_their_cell() -> None:
     """A model whose log-odds are half as large says the same; so do its weights and scores."""
     votes, gold = graded_votes([2.0, 1.0], items=80)
-    assert votes.grades is not None
-    softer = votes.grades.astype(np.float64) ** np.array([[[[[0.5]]], [[[1.0]]]]])
+    softer = the(votes.grades).astype(np.float64) ** np.array([[[[[0.5]]], [[[1.0]]]]])
     halved = replace(votes, grades=softer / softer.sum(axis=-1, keepdims=True))
     ours, theirs = (SharedWeightLogit().fit(one, gold, 0) for one in (votes, halved))
     np.testing.assert_allclose(ours.annotator_weights, theirs.annotator_weights, atol=1e-3)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from pcs_annotator.judging.optimisers.simple import (
     log_confusion,
     pseudo_counts,
 )
-from tests.builders import simulated_votes, votes_of
+from tests.builders import simulated_votes, the, votes_of
 from tests.judging.strategies import coded, silenced
 
 
@@ -35,9 +33,8 @@ def test_confusion_table_by_hand() -> None:
     weights = NaiveBayes(pseudo=2.0, trust=0.5).fit(votes, np.array([0, 0, 0, 1], dtype=np.int8), 0)
     # smoothed vote shares are (2 + 1) / (4 + 2) for both labels, so a column gets ½ + ½·1[right] and ½
     by_hand = np.log([[(2 + 1.5) / 5, 0.5 / 3], [(1 + 0.5) / 5, (1 + 1.5) / 3]])
-    assert weights.evidence is not None
-    np.testing.assert_allclose(np.exp(weights.evidence.log_prior), [4 / 6, 2 / 6])
-    temper = weights.evidence.log_likelihood[0, 0] / by_hand
+    np.testing.assert_allclose(np.exp(the(weights.evidence).log_prior), [4 / 6, 2 / 6])
+    temper = the(weights.evidence).log_likelihood[0, 0] / by_hand
     np.testing.assert_allclose(temper, temper[0, 0])
     assert 0 <= temper[0, 0] <= MAX_TEMPER
 
@@ -47,8 +44,6 @@ def test_correlated_errors_are_tempered() -> None:
     gold = coded(votes, names)
     copied = votes_of(np.repeat(votes.codes[..., 0], 8, axis=2), labels=tuple(votes.labels))
     alone, together = (NaiveBayes().fit(rows, gold, 0).evidence for rows in (votes, copied))
-    assert alone is not None
-    assert together is not None
     # eight copies carry no more information than one
-    strength = float(np.abs(together.log_likelihood[0, 0]).max() / np.abs(alone.log_likelihood[0, 0]).max())
+    strength = float(np.abs(the(together).log_likelihood[0, 0]).max() / np.abs(the(alone).log_likelihood[0, 0]).max())
     assert strength == pytest.approx(1 / 8, rel=0.1)

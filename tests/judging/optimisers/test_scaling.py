@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +9,7 @@ from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.metrics.figures import auroc, log_loss
 from pcs_annotator.judging.optimisers.logit import HABIT_VOTES, Scaling
 from pcs_annotator.judging.score import read_votes
+from tests.builders import the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import only_first, opposite_favourites
@@ -18,8 +17,7 @@ from tests.judging.strategies import only_first, opposite_favourites
 
 def slopes_of(weights: Weights) -> Floats:
     """The slope of every model and label: how much more a vote for the label adds than one for another."""
-    assert weights.evidence is not None
-    table = weights.evidence.log_likelihood[:, 0]
+    table = the(weights.evidence).log_likelihood[:, 0]
     return np.stack([table[:, label, label] - table[:, label - 1, label] for label in range(table.shape[2])], axis=1)
 
 
@@ -41,8 +39,7 @@ def test_no_direction_inside_the_bounds_lowers_the_objective() -> None:
         prior = 3 * np.sum((by_label - mean) ** 2) + (2 * mean - 1) ** 2 + np.sum(offsets**2)
         return float(-own.sum() + prior / 2)
 
-    assert weights.evidence is not None
-    point = np.concatenate([(slopes_of(weights) * spread[:, np.newaxis]).ravel(), weights.evidence.log_prior])
+    point = np.concatenate([(slopes_of(weights) * spread[:, np.newaxis]).ravel(), the(weights.evidence).log_prior])
     assert weights.diagnostics.objective == pytest.approx(loss(point), abs=1e-6)
     slope = approx_fprime(point, loss, 1e-7)
     at_bound = np.append(point[:6] <= 1e-9, np.zeros(3, dtype=np.bool_))
@@ -82,12 +79,11 @@ def test_a_silent_model_leaves_no_trace_of_its_favourite_label() -> None:
 
 def test_the_same_answer_to_several_questions_counts_once() -> None:
     votes, gold = graded_votes([2.0, 1.0], items=60, relations=1)
-    assert votes.grades is not None
     thrice = replace(
         votes,
         relations=["original", "order", "wording"],
         codes=np.repeat(votes.codes, 3, axis=2),
-        grades=np.repeat(votes.grades, 3, axis=2),
+        grades=np.repeat(the(votes.grades), 3, axis=2),
     )
     once, more = (score(one, Scaling().fit(one, gold, 0)) for one in (votes, thrice))
     np.testing.assert_allclose(once, more, atol=1e-3)
@@ -97,11 +93,10 @@ def test_relations_are_worth_as_much_as_they_are_answered() -> None:
     votes, gold = graded_votes([2.0, 1.0], items=60)
     asked = np.ones(votes.codes.shape, dtype=np.bool_)
     asked[::2, :, 1] = False
-    assert votes.grades is not None
     half = replace(
         votes,
         codes=np.where(asked, votes.codes, -1),
-        grades=np.where(asked[..., np.newaxis], votes.grades, np.float32(np.nan)),
+        grades=np.where(asked[..., np.newaxis], the(votes.grades), np.float32(np.nan)),
     )
     weights = Scaling().fit(half, gold, 0)
     assert weights.by_relation == pytest.approx({"original": 2 / 3, "order": 1 / 3})
@@ -109,8 +104,7 @@ def test_relations_are_worth_as_much_as_they_are_answered() -> None:
 
 def test_a_model_that_never_answers_gets_nothing_and_harms_nothing() -> None:
     votes, gold = graded_votes([2.0, 1.0], items=60)
-    assert votes.grades is not None
-    codes, grades = votes.codes.copy(), votes.grades.copy()
+    codes, grades = votes.codes.copy(), the(votes.grades).copy()
     codes[:, 1], grades[:, 1] = -1, np.nan
     silent = replace(votes, codes=codes, grades=grades)
     weights = Scaling().fit(silent, gold, 0)

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pcs_annotator import PcsWarning, fit_weights, score
-from tests.builders import simulated_votes, votes_of
+from tests.builders import simulated_votes, the, votes_of
 from tests.judging.evaluate.graded import graded_votes
 
 
@@ -35,9 +33,8 @@ def test_majority_without_originals_uses_the_first_relation_and_warns(relations:
 
 def test_uniform_of_graded_votes_is_the_softmax_of_the_mean_log_odds() -> None:
     votes, _ = graded_votes([1.0, 0.5], items=30)
-    assert votes.grades is not None
     weights = fit_weights(votes, {}, "uniform")
-    mean = np.log(votes.grades[:, :, :, 0].astype(np.float64)).mean(axis=(1, 2))
+    mean = np.log(the(votes.grades)[:, :, :, 0].astype(np.float64)).mean(axis=(1, 2))
     expected = np.exp(mean) / np.exp(mean).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(score(votes, weights), expected, atol=1e-9)
     assert weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
@@ -46,8 +43,7 @@ def test_uniform_of_graded_votes_is_the_softmax_of_the_mean_log_odds() -> None:
 @pytest.mark.parametrize("hard_cells", [1, 3])
 def test_uniform_of_a_panel_with_a_hard_vote_follows_the_equations(hard_cells: int) -> None:
     votes, _ = graded_votes([1.0, 0.5], items=4)
-    assert votes.grades is not None
-    grades = votes.grades.copy()
+    grades = the(votes.grades).copy()
     grades.reshape(-1, 3)[:hard_cells] = np.nan
     mixed = replace(votes, grades=grades)
     weights = fit_weights(mixed, {}, "uniform")

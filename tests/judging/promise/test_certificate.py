@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Promises that are tested again and again while gold rows come in; the large version is `benchmarks/looks.py`."""
 
 import json
 from dataclasses import replace
@@ -8,18 +8,20 @@ import pytest
 
 from pcs_annotator import Votes
 from pcs_annotator.base.plain import from_plain, to_plain
-from pcs_annotator.judging.promise.audit import audit, ratio_bound
+from pcs_annotator.core.arrays import Floats
+from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.certificate import (
     Certificate,
     Fingerprint,
+    audit,
     certify,
     fingerprint,
     in_force,
     no_promise,
+    ratio_bound,
 )
-from pcs_annotator.judging.promise.forecast import RowsNeeded
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, RowsNeeded
 from tests.judging.promise.test_thresholds import LABELS, judged
 
 PROMISE = Promise(max_error=0.1)
@@ -221,3 +223,29 @@ def test_the_bound_of_a_likelihood_ratio_is_reached_as_often_as_the_level_says(r
     wrong = np.random.default_rng(1).random((4000, 2000)) < rate
     steps = np.where(wrong, np.log(2), np.log1p(-2 * rate) - np.log1p(-rate))
     assert (steps.cumsum(axis=1).max(axis=1) >= bound).mean() == pytest.approx(level, abs=0.015)
+
+
+SEQUENCES, LOOKS, FIRST, EVERY = 120, 30, 200, 20
+CONFIDENCE, ERROR, TOP = np.array([0.98, 0.78]), np.array([0.02, 0.22]), 0.6
+"""Two kinds of rows: those with the higher confidence may be accepted; both together are wrong in just 10 %."""
+
+
+def rows_of(kind: Floats, right: Floats) -> Judged:
+    return Judged(CONFIDENCE[kind.astype(int)], np.zeros(len(kind), dtype=np.int8), right.astype(bool))
+
+
+def test_few_sequences_of_looks_have_a_broken_promise_though_every_look_finds_one() -> None:
+    promise, rng, broken, found = Promise(max_error=0.0999), np.random.default_rng(0), 0, 0
+    for _ in range(SEQUENCES):
+        kind = (rng.random(FIRST + LOOKS * EVERY) > TOP).astype(float)
+        right = rng.random(len(kind)) > ERROR[kind.astype(int)]
+        spent, failed = 0.0, False
+        for look in range(LOOKS):
+            rows = FIRST + look * EVERY
+            certificate = certify(rows_of(kind[:rows], right[:rows]), ("a", "b"), promise, spent)
+            spent += certificate.used
+            found += certificate.holds
+            failed |= certificate.thresholds.get(EVERY_LABEL) == CONFIDENCE[1]
+        broken += failed
+    assert found > 0.8 * SEQUENCES * LOOKS
+    assert broken / SEQUENCES <= 0.1

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.judging.promise.drift import (
+    SCRIPTS,
     Drift,
     Profile,
     drift,
@@ -23,10 +22,12 @@ from pcs_annotator.judging.promise.drift import (
     homogeneity,
     profile,
     profiles,
+    script_of,
     smallest_shift,
 )
 from pcs_annotator.judging.score import choose
 from pcs_annotator.judging.text_model import fit_text_model
+from tests.builders import the
 from tests.judging.strategies import any_votes
 
 RELATIONS = ["original", "voice", "double-negation", "synonym"]
@@ -342,7 +343,14 @@ def test_gold_texts_are_compared_with_other_gold_texts_as_new_ones_are() -> None
     rng = np.random.default_rng(0)
     votes = [written(rng, sample(rng, 300, 0.3), ENGLISH) for _ in range(2)]
     gold, new = (list(one.texts or ()) for one in votes)
-    text = fit_text_model(gold, np.arange(300) % 2, votes[0].labels)
-    assert text is not None
+    text = the(fit_text_model(gold, np.arange(300) % 2, votes[0].labels))
     assert text.familiar(gold).mean() == pytest.approx(text.familiar(new).mean(), abs=0.02)
     assert text.familiar([" ".join(RUSSIAN), ""]).max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [("Grüße", "LATIN"), ("plain", "LATIN"), ("你好 ok", "CJK"), ("…!", "NONE"), ("", "NONE"), ("ሰላም", "OTHER")],
+)
+def test_a_text_has_the_script_of_most_of_its_letters(text: str, script: str) -> None:
+    assert SCRIPTS[script_of(text)] == script

@@ -1,7 +1,5 @@
 """The promise that few of the accepted labels are wrong on average."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,17 +15,14 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate, certify
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_thresholds
+from tests.builders import the
+from tests.judging.promise.test_thresholds import LABELS, judged
 
 AVERAGE = Promise(max_error=0.1, kind="false-discoveries")
-LABELS = ("no", "yes")
-
-
-def rows_of(confidence: list[float], right: list[bool], best: list[int] | None = None) -> Judged:
-    return Judged(np.array(confidence), np.array(best or [0] * len(right)), np.array(right, dtype=np.bool_))
 
 
 def table_of(confidence: list[float], best: list[int] | None = None) -> Judged:
-    return rows_of(confidence, [False] * len(confidence), best)
+    return judged(confidence, [False] * len(confidence), best)
 
 
 def by_definition(gold: Judged, table: Judged, alpha: float) -> list[bool]:
@@ -54,15 +49,14 @@ def simulated(rows: int = 400, seed: int = 0, accuracy: float = 0.8) -> tuple[Vo
 def fitted(votes: Votes, truth: Codes, promise: Promise = AVERAGE, gold: int = 200) -> tuple[Model, Certificate]:
     codes = np.where(np.arange(len(truth)) < gold, truth, UNLABELLED).astype(np.int8)
     model = fit_model(votes, codes, Learning(promise=promise)).model
-    assert model.certificate is not None
-    return model, model.certificate
+    return model, the(model.certificate)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_are_accepted_as_benjamini_and_hochberg_select_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
     sure = rng.uniform(0.5, 1, 60).round(2)  # with ties
-    gold = rows_of(sure.tolist(), (rng.random(60) < sure**0.3).tolist())
+    gold = judged(sure.tolist(), (rng.random(60) < sure**0.3).tolist())
     table = table_of(rng.uniform(0.5, 1, 80).round(2).tolist())
     found = find_thresholds(gold, LABELS, AVERAGE, table=table)
     taken = table.confidence >= found.get(EVERY_LABEL, np.inf)
@@ -89,16 +83,16 @@ def test_on_average_at_most_the_promised_share_is_wrong_and_more_is_accepted_tha
 def test_fewer_gold_rows_than_one_per_share_of_error_promise_nothing() -> None:
     table = table_of([0.9] * 50)
     assert AVERAGE.least_rows() == 9
-    assert find_thresholds(rows_of([0.9] * 9, [True] * 9), LABELS, AVERAGE, table=table) == {
+    assert find_thresholds(judged([0.9] * 9, [True] * 9), LABELS, AVERAGE, table=table) == {
         EVERY_LABEL: pytest.approx(0.9)
     }
-    few = certify(rows_of([0.9] * 8, [True] * 8), LABELS, AVERAGE, table=table)
+    few = certify(judged([0.9] * 8, [True] * 8), LABELS, AVERAGE, table=table)
     assert not few.holds
     assert few.why_not.startswith("8 gold rows are too few: even without a single error it takes 9 of them")
 
 
 def test_without_a_table_the_gold_rows_say_how_many_are_accepted() -> None:
-    gold = rows_of([0.9] * 50 + [0.6] * 50, [True] * 50 + [False] * 50)
+    gold = judged([0.9] * 50 + [0.6] * 50, [True] * 50 + [False] * 50)
     assert find_thresholds(gold, LABELS, AVERAGE) == {EVERY_LABEL: pytest.approx(0.9)}
     assert find_thresholds(gold, LABELS, AVERAGE, table=table_of([0.9] * 50 + [0.6] * 50)) == {
         EVERY_LABEL: pytest.approx(0.9)
@@ -106,7 +100,7 @@ def test_without_a_table_the_gold_rows_say_how_many_are_accepted() -> None:
 
 
 def test_rows_without_a_label_are_never_accepted_but_count_as_rows_of_the_table() -> None:
-    gold = rows_of([0.9] * 30, [True] * 30)
+    gold = judged([0.9] * 30, [True] * 30)
     assert find_thresholds(gold, LABELS, AVERAGE, table=table_of([0.9] * 50 + [-1.0] * 20)) == {
         EVERY_LABEL: pytest.approx(0.9)
     }
@@ -115,7 +109,7 @@ def test_rows_without_a_label_are_never_accepted_but_count_as_rows_of_the_table(
 
 
 def test_each_label_and_each_group_has_its_own_threshold() -> None:
-    gold = rows_of([0.9] * 100, [True] * 50 + [False] * 50, [0] * 50 + [1] * 50)
+    gold = judged([0.9] * 100, [True] * 50 + [False] * 50, [0] * 50 + [1] * 50)
     table = table_of([0.9] * 80, [0] * 40 + [1] * 40)
     for promise in (replace(AVERAGE, per_label=True), replace(AVERAGE, by="language")):
         assert certify(gold, LABELS, promise, table=table).thresholds == {"no": pytest.approx(0.9)}
@@ -128,8 +122,7 @@ def test_a_fit_keeps_the_promise_for_its_rows_without_gold(more: dict[str, objec
     assert certificate.holds
     assert (certificate.level, certificate.gold_rows) == (0.0, 200)
     assert from_plain(Certificate, to_plain(certificate)) == certificate
-    accepted = model.judged(votes).accepted
-    assert accepted is not None
+    accepted = the(model.judged(votes).accepted)
     wrong = model.judged(votes).best[accepted] != truth[accepted]
     assert accepted[200:].sum() > 100
     assert wrong.mean() < 0.15
@@ -140,17 +133,15 @@ def test_if_all_rows_have_gold_it_is_about_texts_like_these() -> None:
     model, certificate = fitted(votes, truth, gold=300)
     assert certificate.holds
     new, unseen = simulated(300, seed=1)
-    judged = model.judged(new)
-    assert judged.accepted is not None
-    assert judged.accepted.sum() > 100
-    assert (judged.best != unseen)[judged.accepted].mean() < 0.15
+    found = model.judged(new)
+    assert the(found.accepted).sum() > 100
+    assert (found.best != unseen)[the(found.accepted)].mean() < 0.15
 
 
 def test_gold_that_was_not_drawn_at_random_carries_no_promise() -> None:
     votes, truth = simulated()
     codes = np.where(np.arange(400) < 200, truth, UNLABELLED).astype(np.int8)
     how = Learning(promise=AVERAGE)
-    chosen = fit_model(votes, codes, how, random_sample=np.zeros(400, dtype=np.bool_)).model.certificate
-    assert chosen is not None
+    chosen = the(fit_model(votes, codes, how, random_sample=np.zeros(400, dtype=np.bool_)).model.certificate)
     assert not chosen.holds
     assert "no gold row was drawn at random" in chosen.why_not

@@ -1,7 +1,5 @@
 """A promise for each group of texts: how certainty is divided, and what becomes of groups without one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +10,13 @@ from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import NO_GROUP
-from pcs_annotator.judging.evaluate.by_group import FiguresByGroup, figures_by_group
+from pcs_annotator.judging.evaluate.held_out_figures import FiguresByGroup, figures_by_group
 from pcs_annotator.judging.fit_model import FitResult, Learning, fit_model, labelled_rows
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.certificate import Certificate, certify
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import find_thresholds
+from tests.builders import the
 
 BY = Promise(max_error=0.1, by="language")
 NAMES = ("en", "de", "fr")
@@ -105,8 +104,7 @@ def test_why_no_group_has_a_promise_is_said(
 def test_a_group_without_a_promise_goes_to_review_and_the_reason_says_so() -> None:
     votes, truth = simulated({"en": 0.95, "hard": 0.6})
     model = fitted(votes, truth).model
-    assert model.certificate is not None
-    assert [*model.certificate.thresholds] == ["en"]
+    assert [*the(model.certificate).thresholds] == ["en"]
     unseen = Votes.joined([votes, replace(votes, ids=[f"new{one}" for one in votes.ids], groups=None)])
     groups = [*(votes.groups or ()), *["it"] * len(votes)]
     outcomes = list(model.judge(replace(unseen, groups=groups)))
@@ -126,25 +124,20 @@ def test_votes_without_groups_are_never_accepted_by_a_promise_about_groups() -> 
     model = fitted(votes, truth).model
     bare = replace(votes, groups=None)
     assert bare.coded_groups()[0] == [NO_GROUP]
-    accepted = model.judged(bare).accepted
-    assert accepted is not None
+    accepted = the(model.judged(bare).accepted)
     assert not accepted.any()
 
 
 def test_figures_of_groups_are_about_rows_that_the_fit_did_not_see() -> None:
     votes, truth = simulated({"en": 0.95, "hard": 0.6})
     model, trial = fitted(votes, truth)
-    assert trial is not None
     gold, _ = labelled_rows(votes.take(slice(0, 400)), truth[:400])
     of_rows = [*(votes.groups or ())[:-1], "it"]
-    found = figures_by_group("language", of_rows, votes, gold, model, trial, right=trial.judged.right)
+    found = figures_by_group("language", of_rows, votes, gold, model, the(trial), right=the(trial).judged.right)
     easy, hard, unseen = found.groups
-    assert easy.right is not None
-    assert hard.right is not None
-    assert easy.right.value > 0.9 > hard.right.value
+    assert the(easy.right).value > 0.9 > the(hard.right).value
     assert easy.gold_rows + hard.gold_rows == 400
-    assert easy.accepted is not None
-    assert easy.accepted > 0.5
+    assert the(easy.accepted) > 0.5
     assert hard.accepted == hard.accepted_gold == 0
     assert easy.wrong <= 0.1 * easy.accepted_gold
     assert (unseen.rows, unseen.gold_rows, unseen.right, unseen.confidence) == (1, 0, None, None)
@@ -160,8 +153,7 @@ def test_a_group_whose_confidence_is_off_is_named() -> None:
     assert [one.group for one in found.groups if one.miscalibrated] == ["en", "hard"]
     assert found.table().notes[-1] == "Confidence is outside the interval for en, hard."
     no_promise = fit_model(votes, truth, Learning())
-    assert no_promise.trial is not None
-    model, trial = no_promise.model, no_promise.trial
+    model, trial = no_promise.model, the(no_promise.trial)
     bare = figures_by_group("language", votes.groups or (), votes, gold, model, trial, right=trial.judged.right)
     assert [one.accepted for one in bare.groups] == [None, None]
 
@@ -170,8 +162,7 @@ def test_promises_for_groups_are_kept_where_one_is_twice_as_hard() -> None:
     kept = hard_left = 0
     for seed in range(20):
         votes, truth = simulated({"en": 0.92, "de": 0.92, "hard": 0.7}, items=1_800, seed=seed)
-        accepted = (judged := fitted(votes, truth, gold=450).model.judged(votes.take(slice(450, None)))).accepted
-        assert accepted is not None
+        accepted = the((judged := fitted(votes, truth, gold=450).model.judged(votes.take(slice(450, None)))).accepted)
         groups, wrong = np.array(votes.groups)[450:], judged.best != truth[450:]
         rates = [wrong[accepted & (groups == name)] for name in ("en", "de", "hard")]
         kept += all(not len(one) or one.mean() <= 0.1 for one in rates)

@@ -1,7 +1,5 @@
 """Certificates of labels that are steps of a scale, or paths of a tree."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +8,14 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.judging.early_stop import exact_stop, learn_frugal, spending_of
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.frugal import exact_stop, learn_frugal, spending_of
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate, certify
 from pcs_annotator.judging.promise.promise import Promise
+from tests.builders import the
 
 PROMISE = Promise(max_error=0.1)
 PATHS = ("a/x", "a/y", "b/x", "b/y")
@@ -83,16 +82,13 @@ def fitted(
 def test_a_row_gets_the_deepest_level_that_is_accepted() -> None:
     model, votes = fitted(PATHS, "tree")
     found = model.judged(votes)
-    assert found.level is not None
-    assert found.accepted is not None
-    assert found.confidence is not None
-    assert set(found.level[found.accepted].tolist()) == {1, 2}
-    parents = found.accepted & (found.level == 1)
+    assert set(the(found.level)[the(found.accepted)].tolist()) == {1, 2}
+    parents = the(found.accepted) & (the(found.level) == 1)
     given = np.array(model.given(votes, found))
     assert set(given[parents].tolist()) <= {"a", "b"}
     below = [votes.labels.index(path) for path in PATHS if path.startswith("a/")]
     rows = parents & (given == "a")
-    assert found.confidence[rows] == pytest.approx(found.deciding[rows][:, below].sum(axis=1))
+    assert the(found.confidence)[rows] == pytest.approx(found.deciding[rows][:, below].sum(axis=1))
     again = from_plain(Model, model.to_dict())
     assert [one.label for one in again.judge(votes)] == given.tolist()
 
@@ -102,15 +98,13 @@ def test_without_a_promise_or_far_from_the_gold_rows_every_row_has_its_leaf() ->
     assert {one.label for one in model.judge(votes)} <= set(PATHS)
     model, votes = fitted(PATHS, "tree")
     found = replace(model, unlike_gold=True).judged(votes)
-    assert found.level is not None
-    assert (set(found.level.tolist()), found.accepted is not None and found.accepted.any()) == ({2}, False)
+    assert (set(the(found.level).tolist()), found.accepted is not None and found.accepted.any()) == ({2}, False)
 
 
 def test_what_a_person_says_counts_down_to_the_level_that_is_given() -> None:
     model, votes = fitted(PATHS, "tree")
     found = model.judged(votes)
-    assert found.level is not None
-    rows = [int(np.flatnonzero(found.level == level)[0]) for level in (1, 2)]
+    rows = [int(np.flatnonzero(the(found.level) == level)[0]) for level in (1, 2)]
     neighbour = (found.best[rows] ^ 1).astype(np.int8)  # the other leaf of the parent
     assert model.right(votes.labels, found, rows, neighbour).tolist() == [True, False]
 
@@ -120,8 +114,7 @@ def test_a_scale_promises_labels_within_one_step_and_asks_everything() -> None:
     promise = Promise(max_error=0.1, kind="off-by-more-than-one")
     model, votes = fitted(steps, "scale", promise)
     found = model.judged(votes)
-    assert found.accepted is not None
-    assert found.accepted.all()
+    assert the(found.accepted).all()
     said = ((found.best + 1) % 4).astype(np.int8)
     assert model.right(votes.labels, found, range(len(votes)), said).tolist() == (found.best < 3).tolist()
     assert spending_of(votes, exact_stop(votes, model)).questions == 1.0

@@ -1,7 +1,5 @@
 """All labels of a text together: how sure it is that none is wrong, and what is promised."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.promise.promise import USED_UP, Promise
 from pcs_annotator.judging.promise.sets import FEW, WHOLE, SetResult, WholeSets, fit_whole_sets, whole_rows
+from tests.builders import the
 
 PROMISE = Promise(max_error=0.1)
 
@@ -52,8 +51,7 @@ def test_confidence_is_how_often_sets_are_right_and_the_promise_accepts_the_sure
     _, judged = whole_rows(trials(400))
     found = fit_whole_sets(judged, PROMISE)
     assert (found.rows, found.right) == (400, judged.right.sum())
-    assert found.accuracy is not None
-    assert found.accuracy.interval.low < judged.right.mean() < found.accuracy.interval.high
+    assert the(found.accuracy).interval.low < judged.right.mean() < the(found.accuracy).interval.high
     sure = found.confidence(judged.confidence)
     assert sure.mean() == pytest.approx(judged.right.mean(), abs=0.01)
     result = SetResult.of(found, [outcomes(0.99, 0.8, None)] * 4)
@@ -61,8 +59,7 @@ def test_confidence_is_how_often_sets_are_right_and_the_promise_accepts_the_sure
     assert result.confidence[0] == pytest.approx(0.99**4, abs=0.03)
     assert result.confidence[2] is None
     assert dict(result.counts.decisions) == {"accept": 1, "review": 2}
-    assert result.model.certificate is not None
-    assert result.model.certificate.accepted_share == pytest.approx(1 / 3)
+    assert the(result.model.certificate).accepted_share == pytest.approx(1 / 3)
     assert SetResult.of(found, [outcomes(0.99)] * 3 + [outcomes(0.99, reason=UNLIKE_GOLD)]).decisions == ["review"]
 
 
@@ -81,8 +78,7 @@ def test_promises_about_sets_are_rarely_broken() -> None:
     for seed in range(25):
         found = fit_whole_sets(whole_rows(trials(300, seed=seed))[1], PROMISE)
         new = whole_rows(trials(1000, seed=1000 + seed))[1]
-        assert found.certificate is not None
-        accepted = found.certificate.accepts(found.confidence(new.confidence), new.best, WHOLE)
+        accepted = the(found.certificate).accepts(found.confidence(new.confidence), new.best, WHOLE)
         broken += bool(accepted.any() and (~new.right[accepted]).mean() > PROMISE.max_error)
     assert broken <= 4
 
@@ -94,8 +90,7 @@ def test_promises_about_sets_are_rarely_broken() -> None:
 def test_without_a_promise_the_certificate_says_why(rows: int, spent: float, refused: str, why: str) -> None:
     _, judged = whole_rows(trials(rows))
     found = fit_whole_sets(judged, PROMISE, spent, refused)
-    assert found.certificate is not None
-    assert found.certificate.why_not == why
+    assert the(found.certificate).why_not == why
     assert (found.calibrator is None) == (rows == 9)
     assert set(SetResult.of(found, [outcomes(0.999)] * 4).decisions) == {"review"}
 

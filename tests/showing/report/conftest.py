@@ -1,7 +1,5 @@
 """Reports of these tests list as many rows as those of users."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

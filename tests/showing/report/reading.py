@@ -1,12 +1,12 @@
 """Parses a page: checks that its tags are balanced, and separates text from attributes."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache
 from html import unescape
 from typing import Any
+
+from tests.builders import the
 
 VOID = {"meta", "input", "br", "col", "rect", "line"}
 NAME = r"[a-zA-Z][-:a-zA-Z0-9]*"
@@ -87,7 +87,6 @@ def section(html: str, name: str) -> str:
 
 def listed(html: str) -> list[dict[str, Any]]:
     """Return the rows that the script of a page lists."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
-    assert found is not None
+    found = the(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S))
     rows: list[dict[str, Any]] = json.loads(found[1])["rows"]
     return rows

@@ -1,7 +1,5 @@
 """Finished runs for tests, made without calling a model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,14 +1,13 @@
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold_codes import Coders
 from pcs_annotator.judging.evaluate.agreement import Resampling, Scale, against_gold, among_coders
 from pcs_annotator.showing.report.page import render
+from tests.builders import the
 from tests.showing.report.reading import section
 from tests.showing.report.results import Made, made_run
 
@@ -17,8 +16,7 @@ FEW = Resampling(resamples=30)
 
 def cells(html: str) -> list[list[str]]:
     """Return the confusion matrix as rows of cells, without marks."""
-    found = re.search(r'<table class="heat confusion[^>]*>(.*?)</table>', html, re.S)
-    assert found is not None
+    found = the(re.search(r'<table class="heat confusion[^>]*>(.*?)</table>', html, re.S))
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", found[1], re.S)
     return [
         [re.sub(r"<small>.*?</small>|<[^>]+>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)]
@@ -28,8 +26,7 @@ def cells(html: str) -> list[list[str]]:
 
 def test_the_confusion_matrix_has_every_count(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made())
-    found = result.learned.against_gold
-    assert found is not None
+    found = the(result.learned.against_gold)
     head, *lines, total = cells(render(result))
     assert head[1:] == [*found.labels, "all"]
     assert [line[0] for line in lines] == list(found.labels)

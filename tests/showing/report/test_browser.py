@@ -1,7 +1,5 @@
 """The page in a real browser, if one is installed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from pcs_annotator import RunResult
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
+from tests.builders import the
 from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.showing.report.results import QUICKER, Made, book_of, made_run
 from tests.simulated import simulated_run
@@ -80,8 +79,7 @@ def test_the_first_screen_of_a_phone_has_the_verdict_and_the_next_command(
 ) -> None:
     with opened(browser, large.read_text(encoding="utf-8"), tmp_path, viewport=PHONE) as page:
         for part in ("h1", "header .command", ".tile >> nth=3"):
-            box = page.locator(part).bounding_box()
-            assert box is not None
+            box = the(page.locator(part).bounding_box())
             assert box["y"] + box["height"] <= PHONE["height"]
         assert page.evaluate(FITS) == [PHONE["width"], 0]
 

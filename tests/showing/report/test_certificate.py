@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -8,10 +6,11 @@ import pytest
 
 from pcs_annotator import RunResult
 from pcs_annotator.core.weights import Flag, Interval
-from pcs_annotator.judging.promise.audit import Audit, Finding
+from pcs_annotator.judging.promise.certificate import Audit, Finding
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
+from pcs_annotator.showing.report import summary
 from pcs_annotator.showing.report.page import render
-from pcs_annotator.showing.report.sections import summary
+from tests.builders import the
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, Made, made_run
 
@@ -23,17 +22,14 @@ def shown(result: RunResult) -> str:
 
 
 def audited(result: RunResult, audit: Audit) -> RunResult:
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     model = replace(result.learned.model, certificate=replace(certificate, audit=audit))
     return replace(result, learned=replace(result.learned, model=model), outcomes=list(model.judge(result.votes)))
 
 
 def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90, learn=LENIENT))
-    certificate = result.learned.model.certificate
-    assert certificate is not None
-    assert certificate.fingerprint is not None
+    certificate = the(result.learned.model.certificate)
     text = shown(result)
     assert "promise, not audited At most 30 %" in text
     assert 'class="stamp given"' in render(result)
@@ -41,7 +37,7 @@ def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) 
     assert f"≥ {certificate.thresholds[EVERY_LABEL]:.3f}." in text
     assert certificate.split in text
     assert "gold rows used 90" in text
-    assert certificate.fingerprint.votes in text
+    assert the(certificate.fingerprint).votes in text
     accepted = sum(outcome.decision == "accept" for outcome in result.outcomes)
     assert f"accepted ({accepted})" in text
     assert 0 < accepted <= 90
@@ -49,13 +45,11 @@ def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) 
 
 def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(learn=replace(QUICK, max_error=0.05)))
-    certificate = result.learned.model.certificate
-    assert certificate is not None
-    assert certificate.rows_needed is not None
+    certificate = the(result.learned.model.certificate)
     text = shown(result)
     assert "no promise No promise that at most 5 %" in text
     assert "40 gold rows" in text
-    assert f"{certificate.rows_needed.likely:,} for four to one" in text
+    assert f"{the(certificate.rows_needed).likely:,} for four to one" in text
     assert "100 % labelled by people (40)" in text
 
 

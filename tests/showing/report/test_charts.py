@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import re
 import warnings
@@ -14,10 +12,11 @@ from hypothesis import strategies as st
 
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.runs.learn import learn_if_possible
+from pcs_annotator.showing.report.charts import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.page import render, write_figures
-from pcs_annotator.showing.report.sections.curves import MOST_HOVERED, WIDE, plots
 from pcs_annotator.showing.report.view import view_of
 from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, Axes, Axis, Plot, nice_ticks, short
+from tests.builders import the
 from tests.showing.report.reading import Page, section
 from tests.showing.report.results import QUICK, QUICKER, Made, book_of, made_run
 
@@ -117,8 +116,7 @@ def test_legend_lines_overlap_neither_each_other_nor_the_axis(tmp_path: Path) ->
 
 def test_every_bin_is_a_point_with_its_interval_and_its_number_of_rows(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90))
-    curves = result.learned.curves
-    assert curves is not None
+    curves = the(result.learned.curves)
     drawing = drawn(result)["reliability"].inline()
     for colour, bins in (("c1", curves.calibrated), ("c2", curves.raw)):
         assert drawing.count(f'class="dot {colour}"') == len(bins) + 1  # and the legend's
@@ -140,8 +138,7 @@ def test_at_most_six_labels_have_a_line_and_all_have_a_number(tmp_path: Path) ->
 
 def test_the_accepted_share_and_the_error_limit_are_marked_only_if_there_are_any(tmp_path: Path) -> None:
     promised = made_run(tmp_path, Made(rows=90, learn=replace(QUICK, max_error=0.3, certainty=0.8)))
-    certificate = promised.learned.model.certificate
-    assert certificate is not None
+    certificate = the(promised.learned.model.certificate)
     assert certificate.holds
     marked = drawn(promised)["risk-coverage"].inline()
     place, _ = SQUARE._replace(width=WIDE).at(certificate.accepted_share, 0)
@@ -192,8 +189,7 @@ def test_gold_of_one_class_gives_no_charts_and_the_page_shows_why(tmp_path: Path
 
 def test_a_chart_tells_what_is_under_the_pointer_and_a_table_has_the_same_numbers(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=90))
-    curves = result.learned.curves
-    assert curves is not None
+    curves = the(result.learned.curves)
     hover = drawn(result)["risk-coverage"].hover
     assert len(hover) <= MOST_HOVERED + 1
     all_wrong = f"{100 * curves.risk.risk[-1]:.0f} % wrong"

@@ -1,7 +1,5 @@
 """`pcs report` on a small run, from the command line."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of a run whose models gave log-probabilities, or were asked the question in several ways."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION
 from pcs_annotator.judging.evaluate.methods import Calls
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.report.view import select, view_of
+from tests.builders import the
 from tests.showing.report.reading import listed, section
 from tests.showing.report.results import Made, made_run
 
@@ -22,8 +21,7 @@ MIXED = Made(rows=30, skills=(0.8, 0.7), graded=(True, False), relations=("origi
 def with_votes(result: RunResult, codes: list[int], grades: list[list[float]]) -> RunResult:
     """The run with other votes of the first model about the first row's original text, one per draw."""
     votes = result.votes
-    assert votes.grades is not None
-    new_codes, new_grades = votes.codes.copy(), votes.grades.copy()
+    new_codes, new_grades = votes.codes.copy(), the(votes.grades).copy()
     new_codes[0, 0, 0], new_grades[0, 0, 0] = codes, grades
     return replace(result, votes=replace(votes, codes=new_codes, grades=new_grades))
 
@@ -99,14 +97,12 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
     figures = list(result.learned.figures)
     place = [one.method for one in figures].index(FIRST_QUESTION)
     first = figures[place]
-    assert first.behind is not None
-    assert first.accuracy_behind is not None
     figures[0] = figures[0]._replace(calls=Calls(2.0, 0.0))
     figures[place] = first._replace(
         calls=Calls(1.0, 0.0),
-        behind=first.behind._replace(difference=0.003, interval=Interval(-0.005, 0.012)),
+        behind=the(first.behind)._replace(difference=0.003, interval=Interval(-0.005, 0.012)),
         holm=0.4,
-        accuracy_behind=first.accuracy_behind._replace(difference=-0.01, interval=Interval(-0.03, 0.0)),
+        accuracy_behind=the(first.accuracy_behind)._replace(difference=-0.01, interval=Interval(-0.03, 0.0)),
     )
     changed = replace(result, learned=replace(result.learned, figures=figures))
     quality = section(render(changed), "quality")

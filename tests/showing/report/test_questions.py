@@ -1,16 +1,15 @@
 """What each question adds: one table of models and relations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator import RunResult
-from pcs_annotator.judging.frugal import Spending
+from pcs_annotator.judging.early_stop import Spending
 from pcs_annotator.runs.settings import RelationSettings
 from pcs_annotator.showing.report.page import render
+from tests.builders import the
 from tests.showing.report.reading import section
 from tests.showing.report.results import Made, made_run
 
@@ -70,7 +69,6 @@ def test_without_a_confidence_nothing_is_said_about_savings(made: Made, tmp_path
 
 
 def test_a_run_measures_the_share_of_questions(tmp_path: Path) -> None:
-    spending = made_run(tmp_path).learned.spending
-    assert spending is not None
+    spending = the(made_run(tmp_path).learned.spending)
     assert 0 < spending.questions <= 1
     assert spending.by_annotator.keys() == {"model-0", "model-1"}

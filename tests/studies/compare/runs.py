@@ -1,7 +1,5 @@
 """Two runs on the same rows with a shared ledger, asked for once per session of tests."""
 
-from __future__ import annotations
-
 import csv
 import warnings
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.comparison_page import about_cost, promise_of, verdict
 from pcs_annotator.studies.compare.sides import RunPart, SideCost
+from tests.builders import the
 from tests.studies.compare.runs import LABELS, ROWS, Runs, make, texts
 
 QUICK = {"repeats": 1, "resamples": 100}
@@ -60,9 +59,8 @@ def test_two_runs_are_compared_on_the_rows_that_both_have(runs: Runs) -> None:
     assert found.table[list(found.labels).index("fine"), list(found.labels).index("late")] == sum(
         pair == ("fine", "late") for pair in zip(a, b, strict=True)
     )
-    assert found.figures is not None
-    assert found.figures.n == found.gold_rows == ROWS
-    assert found.figures.accuracy.difference < -0.2
+    assert the(found.figures).n == found.gold_rows == ROWS
+    assert the(found.figures).accuracy.difference < -0.2
     assert verdict(found)[0].startswith("B is less accurate than A by ")
     certainties = [one.certainty for one in found.examples]
     assert certainties == sorted(certainties, reverse=True)
@@ -76,11 +74,9 @@ def test_costs_are_per_thousand_rows_whoever_has_paid(runs: Runs) -> None:
     found = compared(runs.a, runs.b)
     a, b = found.costs
     assert (a.calls, b.calls) == (4000, 2000)  # two models or one, under two relations
-    assert a.usd is not None
-    assert b.usd is not None
     (bill,) = b.bills
-    assert b.usd == pytest.approx((bill.input_tokens + 2 * bill.output_tokens) / 1e6)
-    assert verdict(found)[-1] == f"B costs {b.usd / a.usd:.2f} × as much as A."
+    assert the(b.usd) == pytest.approx((bill.input_tokens + 2 * bill.output_tokens) / 1e6)
+    assert verdict(found)[-1] == f"B costs {the(b.usd) / the(a.usd):.2f} × as much as A."
     one, other = compared(f"{runs.a}:model=scripted:hash:a", f"{runs.a}:relations=original").costs
     assert (one.calls, other.calls) == (2000, 2000)
 
@@ -89,8 +85,7 @@ def test_parts_of_a_run_are_compared_without_a_call_and_have_no_promise(runs: Ru
     found = compared(f"{runs.a}:model=scripted:hash:a", ":model=scripted:hash:b")
     assert [list(side.result.votes.annotators) for side in found.sides] == [["scripted:hash:a"], ["scripted:hash:b"]]
     assert found.b.name == f"{runs.a}:model=scripted:hash:b"
-    assert found.figures is not None
-    assert found.figures.accuracy.difference < 0
+    assert the(found.figures).accuracy.difference < 0
     assert [found.accepted(side) for side in found.sides] == [0, 0]
     assert "has no promise" in promise_of(found.a)
     by_optimiser = compared(runs.a, ":optimiser=uniform")
@@ -103,8 +98,7 @@ def test_a_part_is_judged_as_a_run_of_just_that_part(runs: Runs, tmp_path: Path)
     found = compared(f"{runs.a}:model=scripted:hash:b", str(tmp_path / "alone"))
     assert [one.label for one in found.a.result.outcomes] == [one.label for one in alone.outcomes]
     assert found.differing == 0
-    assert found.figures is not None
-    assert found.figures.accuracy.p_value == 1
+    assert the(found.figures).accuracy.p_value == 1
 
 
 def _rows(runs: Runs) -> list[tuple[pcs_annotator.Item, str | None]]:
@@ -137,15 +131,13 @@ def test_a_run_that_reads_texts_is_judged_by_the_labels_that_it_gives(tmp_path: 
     make(tmp_path, "votes", rows, text=False, **one)
     found = pcs_annotator.compare(str(tmp_path / "read"), str(tmp_path / "votes"), resamples=50)
     assert read.model.text is not None
-    assert found.figures is not None
-    ours, theirs = (one["accuracy"].value for one in found.figures.figures)
+    ours, theirs = (one["accuracy"].value for one in the(found.figures).figures)
     assert ours == pytest.approx(read.learned.figures[0].accuracy.value, abs=0.02)
     assert ours > 0.95
     assert theirs < 0.6
     make(tmp_path, "few", rows[:20], **one)
     few = compared(str(tmp_path / "read"), str(tmp_path / "few"))
-    assert few.figures is not None
-    assert few.figures.figures[0]["accuracy"].value < 0.8
+    assert the(few.figures).figures[0]["accuracy"].value < 0.8
     assert any(
         note.endswith(
             "read also reads texts, but these gold rows are too few to learn that: its figures are of votes alone."
@@ -164,8 +156,7 @@ def test_a_missing_label_is_not_another_label(runs: Runs) -> None:
     assert found.table[:, -1].sum() == 40
     assert found.labelled == 20
     assert found.differing == sum(one.rows[0] >= 40 for one in found.examples) < 20
-    assert found.figures is not None
-    assert found.figures.n == 20
+    assert the(found.figures).n == 20
     said = next(one for one in verdict(found) if one.startswith("They give different labels"))
     assert f"to {found.differing} of 20 rows" in said
     assert said.endswith("; 40 more rows have no label in one of them or both.")
@@ -186,9 +177,8 @@ def test_without_gold_nothing_is_said_about_accuracy(tmp_path: Path) -> None:
 
 def test_a_difference_that_cannot_be_told_names_the_rows_that_it_would_take(runs: Runs) -> None:
     found = compared(runs.a, runs.b)
-    assert found.figures is not None
     small = BootstrapTest(-0.004, Interval(-0.0639, 0.0559), 0.9, 60)
-    unsure = replace(found, figures=replace(found.figures, accuracy=small, auroc=small))
+    unsure = replace(found, figures=replace(the(found.figures), accuracy=small, auroc=small))
     first, *others = verdict(unsure)
     assert first == (
         "No difference in accuracy can be told from 60 gold rows: B − A is −0.4 points (95 % −6.4 to 5.6; p = 0.900). "
@@ -196,7 +186,7 @@ def test_a_difference_that_cannot_be_told_names_the_rows_that_it_would_take(runs
     )
     assert len(others) == 2  # nothing is said about the AUROC
     better = BootstrapTest(0.031, Interval(0.004, 0.058), 0.02, 412)
-    sure = replace(found, figures=replace(found.figures, accuracy=better, auroc=better))
+    sure = replace(found, figures=replace(the(found.figures), accuracy=better, auroc=better))
     assert verdict(sure)[:2] == [
         "B is more accurate than A by 3.1 points (95 % 0.4 to 5.8; 412 gold rows, p = 0.020).",
         "B separates the labels better than A: its class AUROC is +0.031 (95 % +0.004 to +0.058; p = 0.020).",

@@ -1,7 +1,5 @@
 """Runs whose true shares are known, made once; tests that change one copy it."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run whose true shares are known: each row's text says its label, and machine labels are wrong in known groups."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from pathlib import Path

@@ -17,6 +17,7 @@ from pcs_annotator.studies.estimating.answering import estimate_run, shares
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimates_page import sentences, tables, write_estimates
 from pcs_annotator.studies.estimating.evidence import LabelEvidence, evidence_of
+from tests.builders import the
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
@@ -30,11 +31,9 @@ def test_the_corrected_share_is_nearer_than_the_gold_rows_alone(made: Path) -> N
     good, bad = estimate_run(made, EstimateQuestion()).lines
     assert (good.name, bad.name) == ("good", "bad")
     assert good.corrected.value + bad.corrected.value == pytest.approx(1)
-    assert good.corrected.interval is not None
-    assert good.gold_only.interval is not None
-    low, high = good.corrected.interval
+    low, high = the(good.corrected.interval)
     assert low < share() < high
-    assert high - low < 0.8 * (good.gold_only.interval.high - good.gold_only.interval.low)
+    assert high - low < 0.8 * (the(good.gold_only.interval).high - the(good.gold_only.interval).low)
     assert good.gold_rows == 200
     assert 0.8 < good.tuning <= 1
 
@@ -43,11 +42,9 @@ def test_groups_are_compared(made: Path) -> None:
     found = estimate_run(made, EstimateQuestion(by="party", of=["good"]))
     assert [line.group for line in found.lines] == ["a", "b", "c"]
     for line in found.lines:
-        assert line.corrected.interval is not None
-        assert line.corrected.interval.low - 0.03 < share(line.group) < line.corrected.interval.high + 0.03
+        assert the(line.corrected.interval).low - 0.03 < share(line.group) < the(line.corrected.interval).high + 0.03
     assert [line.group for line in found.differences] == ["b − a", "c − a", "c − b"]
-    assert found.differences[1].p_value is not None
-    assert found.differences[1].p_value < 0.001
+    assert the(found.differences[1].p_value) < 0.001
     assert any("1 rows have no group" in note for note in found.notes)
 
 
@@ -105,8 +102,7 @@ def test_a_regression_finds_what_explains_the_label(made: Path) -> None:
     found = estimate_run(made, EstimateQuestion(formula="good ~ party + log(followers)"))
     by_name = {line.name: line for line in found.lines}
     assert [*by_name] == ["(intercept)", "party=b", "party=c", "log(followers)"]
-    assert by_name["party=c"].p_value is not None
-    assert by_name["party=c"].p_value < 0.001
+    assert the(by_name["party=c"].p_value) < 0.001
     assert by_name["party=c"].corrected.value == pytest.approx(1.69, abs=0.8)
     assert any("1 rows are left out" in note for note in found.notes)
 
@@ -200,8 +196,7 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(bar
     assert line.gold_rows == 100
     assert "100 verdicts of a review count with the probabilities of their draws" in found.notes
     assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
-    assert line.corrected.interval is not None
-    assert line.corrected.interval.low < share() < line.corrected.interval.high
+    assert the(line.corrected.interval).low < share() < the(line.corrected.interval).high
     sample = evidence_of(Run.open(folder)).sample
     # rows that were likely to be drawn speak for few others
     assert sample.weights.max() > 10 * sample.weights.min()

@@ -23,6 +23,7 @@ from pcs_annotator.studies.estimating.gold_plan import (
 )
 from pcs_annotator.studies.finishing import finish
 from pcs_annotator.verbs.fit import fit_run
+from tests.builders import the
 from tests.simulated import copy_run, read_csv, write_csv
 from tests.studies.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 
@@ -97,13 +98,12 @@ def test_useless_and_perfect_machines_have_forecasts(accuracy: float) -> None:
     expected = np.stack([pilot.confidence, 1 - pilot.confidence], axis=1)
     foretold = Foretold(expected, np.array([1.0, 0.0]))
     found, in_all = rows_for_goals(pilot, foretold, GoldGoal(), ("a", "b"), None)
-    assert in_all is not None
     if accuracy == 0.5:
         assert found["promise"]["simple"] is None
-        assert in_all > 1200
+        assert the(in_all) > 1200
     else:
         assert found["promise"]["simple"] is not None
-        assert in_all < 200
+        assert the(in_all) < 200
     assert all(rows is not None and rows >= 30 for rows in found["share"].values())
 
 
@@ -124,11 +124,10 @@ def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_p
     found = estimate_run(folder, EstimateQuestion()).lines[0]
     assert found.gold_rows == 250
     assert found.corrected.interval is not None
-    assert before.corrected.interval is not None
     true = sum(truth(row) == "good" for row in rows_with_groups()) / 600
     assert found.corrected.interval.low - 0.03 < true < found.corrected.interval.high + 0.03
     assert found.corrected.interval.high - found.corrected.interval.low < 1.05 * (
-        before.corrected.interval.high - before.corrected.interval.low
+        the(before.corrected.interval).high - the(before.corrected.interval).low
     )
 
 

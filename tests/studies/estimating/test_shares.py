@@ -6,6 +6,7 @@ from pcs_annotator.estimating.sampling import Sample, allocate
 from pcs_annotator.studies.estimating.answering import shares
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.estimating.evidence import LabelEvidence
+from tests.builders import the
 
 pytestmark = pytest.mark.system
 
@@ -96,10 +97,8 @@ def test_intervals_of_small_groups_hold(share: float, accuracy: float) -> None:
                 held[method] += low <= true <= high
                 assert high - low < 0.6
         for line in found.differences:
-            assert line.corrected.interval is not None
-            assert line.p_value is not None
-            low, high = line.corrected.interval
-            assert (line.p_value < 0.05) == (not low <= 0 <= high)
+            low, high = the(line.corrected.interval)
+            assert (the(line.p_value) < 0.05) == (not low <= 0 <= high)
     assert min(held.values()) / (groups * studies) >= 0.92, held
 
 
@@ -113,5 +112,4 @@ def test_none_of_14_gold_rows_is_not_taken_for_none_of_all() -> None:
         assert low == 0
         assert 0.11 < high < 0.18
     (difference,) = found.differences
-    assert difference.p_value is not None
-    assert 0.12 < difference.p_value < 0.3
+    assert 0.12 < the(difference.p_value) < 0.3

@@ -1,7 +1,5 @@
 """Estimates for all variables of a codebook."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +9,7 @@ import pytest
 from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
-from pcs_annotator.judging.baselines.baseline import LogProb, ZeroShot
+from pcs_annotator.judging.baselines import LogProb, ZeroShot
 from pcs_annotator.judging.evaluate.methods import Method
 from pcs_annotator.judging.evaluate.scored import NO_CONFIDENCE_AUROC, EvaluationOptions, adjusted, cell_of, hard_scores
 from pcs_annotator.judging.fit_weights import optimisers
@@ -21,7 +19,7 @@ from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.studies.paper.research_questions import EXPERIMENTS, NOT_RECORDED
 from pcs_annotator.studies.paper.study import Replication, Settings, compared
 from pcs_annotator.tables.vote_tables import read_vote_table
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
 from tests.judging.strategies import coded
@@ -41,8 +39,7 @@ def panel(items: int = 80, names: list[str] | None = None, seed: int = 0) -> tup
 
 def only_first_graded(votes: Votes) -> Votes:
     """Votes in which only the first model gave log-probabilities."""
-    assert votes.grades is not None
-    grades = votes.grades.copy()
+    grades = the(votes.grades).copy()
     grades[:, 1:] = np.nan
     return replace(votes, grades=grades)
 
@@ -292,9 +289,7 @@ def test_overlapping_combinations_are_not_taken_as_independent() -> None:
         )
         for chosen in (panels[:1], panels)
     )
-    assert one.test is not None
-    assert many.test is not None
-    assert many.test.p_value == pytest.approx(one.test.p_value)  # the same votes five times say nothing new
+    assert the(many.test).p_value == pytest.approx(the(one.test).p_value)  # the same votes five times say nothing new
 
 
 def test_a_cell_that_was_never_answered_is_a_dash_with_a_note() -> None:

@@ -12,7 +12,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.report.sections.quality import what_more_questions_bought
+from pcs_annotator.showing.report.quality import what_more_questions_bought
 from pcs_annotator.verbs import run
 
 LABELS = ("world", "sports", "business", "technology")

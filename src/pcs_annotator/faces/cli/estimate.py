@@ -14,10 +14,9 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at
 from pcs_annotator.studies.estimating import estimates_page as page
 from pcs_annotator.studies.estimating import robust
-from pcs_annotator.studies.estimating.answering import data_name
+from pcs_annotator.studies.estimating.answering import data_name, estimate_all, files_for
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion
 from pcs_annotator.studies.estimating.estimates_page import write_estimates
-from pcs_annotator.studies.estimating.variables import estimate_all, files_for
 from pcs_annotator.tables.write import PAGES, OutputPolicy
 
 

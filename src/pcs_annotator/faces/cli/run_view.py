@@ -10,7 +10,7 @@ import click
 
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.result_names import DECISION, FINAL_LABEL, LABEL, VERDICT
+from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.runs.book_result import BookResult
@@ -23,9 +23,9 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import texts_cut, what_to_look_at
 from pcs_annotator.showing.formats import count, percent, total_cost
 from pcs_annotator.showing.report.page import Judged, in_words, right_of, variables_table
-from pcs_annotator.showing.report.sections.quality import METRICS, quality
-from pcs_annotator.showing.report.sections.questions import reasons, weights
-from pcs_annotator.showing.report.sections.summary import look_at, promise
+from pcs_annotator.showing.report.quality import METRICS, quality
+from pcs_annotator.showing.report.questions import reasons, weights
+from pcs_annotator.showing.report.summary import look_at, promise
 from pcs_annotator.tables.source_files import STDIO
 from pcs_annotator.verbs.label import Labelled, label
 

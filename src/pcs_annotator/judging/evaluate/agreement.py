@@ -17,14 +17,13 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
-from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED, Coders
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.evaluate.scored import Measured, measure
 from pcs_annotator.judging.metrics import coefficients as agreement
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share
 from pcs_annotator.judging.metrics.coefficients import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.figures import Estimate, accuracy_of, estimate_of, exact_interval
+from pcs_annotator.judging.metrics.significance import WIDENING, least_share
 
 MODEL, MAJORITY = "model", "majority of the coders"
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}

@@ -4,9 +4,8 @@ from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.judging.evaluate.agreement import AgainstGold, AmongCoders
 from pcs_annotator.judging.evaluate.harness import Evaluation
 from pcs_annotator.judging.evaluate.scored import FIGURES, cell_of
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.figures import Estimate
-from pcs_annotator.judging.metrics.significance import p_value_text, stars
+from pcs_annotator.judging.metrics.significance import WIDENING, p_value_text, stars
 
 TITLES = {
     "accuracy": "Accuracy",

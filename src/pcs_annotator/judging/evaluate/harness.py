@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.baselines.baseline import LogProb, graded_rows
+from pcs_annotator.judging.baselines import LogProb, graded_rows
 from pcs_annotator.judging.evaluate import methods
 from pcs_annotator.judging.evaluate import scored as figures
 from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, Scale, against_gold

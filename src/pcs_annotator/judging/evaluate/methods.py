@@ -14,8 +14,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging import heldout as crossfit
-from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.baselines.baseline import Baseline, graded_rows
+from pcs_annotator.judging.baselines import Baseline, baselines, graded_rows
 from pcs_annotator.judging.fit_weights import Optimiser, any_graded, optimisers
 
 ZERO_SHOT = "zero-shot"

@@ -22,8 +22,15 @@ from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.heldout import CrossFit, Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics import figures as metrics
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share, resample_counts
-from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test, holm
+from pcs_annotator.judging.metrics.significance import (
+    WIDENING,
+    BootstrapTest,
+    bootstrap_test,
+    holm,
+    least_auroc,
+    least_share,
+    resample_counts,
+)
 from pcs_annotator.judging.score import choose
 
 K = TypeVar("K", bound=Hashable)
@@ -195,9 +202,8 @@ class Scored:
 
     def on(self, rows: Mask) -> Scored:
         """Return the results on some of the rows."""
-        return replace(
-            self, splits=[CrossFit(*(part[rows] for part in fit)) for fit in self.splits], gold=self.gold[rows]
-        )
+        splits = [CrossFit(*(part[rows] for part in fit)) for fit in self.splits]
+        return replace(self, splits=splits, gold=self.gold[rows])
 
     @property
     def mean(self) -> Floats:
@@ -259,20 +265,16 @@ class Scored:
     def figures(self, counts: Floats) -> dict[str, Floats]:
         """Return every figure on every resample, the mean over splits."""
         gold, labels = self.gold, self.entrant.votes.labels
-        raw = [metrics.chosen_on(fit.scores, gold, counts) for fit in self.distinct]
-        sure = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
-        parts = (
-            [(metrics.auroc_on(hard_scores(self.mean, labels), gold, counts),)],
-            [(figures_of.auroc,) for figures_of in sure],
-            [metrics.label_figures_on(self._shares, gold, counts)],
-            [(figures_of.ece,) for figures_of in raw],
-            [
-                (figures_of.ece, figures_of.brier, figures_of.aurc, *figures_of.accuracy_at, *figures_of.review_share)
-                for figures_of in sure
-            ],
-        )
-        means = (values for part in parts for values in np.mean(part, axis=0))
-        return dict(zip(FIGURES, (self.aurocs(counts), *means), strict=True))
+        hard = metrics.auroc_on(hard_scores(self.mean, labels), gold, counts)
+        raw = [metrics.chosen_on(fit.scores, gold, counts).ece for fit in self.distinct]
+        chosen = [metrics.chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in self.splits]
+        parts = [
+            (each.auroc, each.ece, each.brier, each.aurc, *each.accuracy_at, *each.review_share) for each in chosen
+        ]
+        confidence, *sure = np.mean(parts, axis=0)
+        of_labels = metrics.label_figures_on(self._shares, gold, counts)
+        values = (self.aurocs(counts), hard, confidence, *of_labels, np.mean(raw, axis=0), *sure)
+        return dict(zip(FIGURES, values, strict=True))
 
 
 def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
@@ -319,14 +321,11 @@ class MethodFigures(NamedTuple):
 
     def as_evaluated(self) -> dict[str, Any]:
         """Return what `pcs evaluate` says about it, as plain values."""
-        calls, tests = self.calls, {"auroc": self.behind, "accuracy": self.accuracy_behind}
-        p_holm = {"auroc": self.holm, "accuracy": self.holm_accuracy}
-        against: dict[str, Any] = {
-            name: {**test_json(test), "p_holm": p_holm[name]} for name, test in tests.items() if test
-        }
+        tests = {"auroc": (self.behind, self.holm), "accuracy": (self.accuracy_behind, self.holm_accuracy)}
+        against = {name: {**test_json(test), "p_holm": p_holm} for name, (test, p_holm) in tests.items() if test}
         return {
             "method": self.method,
-            "calls_per_text": {**calls._asdict(), "total": calls.total},
+            "calls_per_text": {**self.calls._asdict(), "total": self.calls.total},
             "uses_log_probabilities": self.graded,
             "figures": {name: figure_json(self.figures.get(name)) for name in FIGURES},
             "against": against or None,

@@ -15,7 +15,7 @@ import numpy as np
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around
+from pcs_annotator.judging.metrics.significance import WIDENING, interval_around
 from pcs_annotator.judging.metrics.special import betaincinv
 
 BINS = 15

@@ -1,14 +1,8 @@
-r"""Which row a person sees next, with a known probability.
+"""Which row a person sees next, with a known probability; the formula is in `docs/design/review.md`.
 
-All rows of a frame are drawn one after the other, none twice. Each draw has one flip: with probability $\varepsilon$
-the frame's fixed random order advances by one row. If that row was not drawn before, it is the draw. Otherwise the draw
-comes from $p$, a distribution over the $U$ rows not drawn yet. With $N$ rows of which the order has reached $r$, row
-$i$ is drawn with probability
-
-$$q(i) = \frac{\varepsilon}{N-r} + \Bigl(1 - \frac{\varepsilon U}{N-r}\Bigr)\, p(i).$$
-
-How far the order is reached depends on flips alone, so the rows it has reached are a simple random sample after every
-draw, whatever $p$ prefers. Estimates use all draws, weighted by $q$; see `estimating/sampling.py`.
+How far a frame's fixed random order is reached depends on flips with probability ε alone, so the rows it has reached
+are a simple random sample after every draw, whatever the others prefer. Estimates use all draws, weighted by their
+probabilities; see `estimating/sampling.py`.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,8 @@
 """Drift: whether new texts, or what models answer to them, differ from those that the model was fitted on."""
 
+import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,13 +13,34 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
-from pcs_annotator.core.scripts import SCRIPTS, script_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.reasons import short_names, spoken
 from pcs_annotator.judging.text_model import TextModel
+
+SCRIPTS = (
+    *("LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC", "HEBREW", "GREEK", "DEVANAGARI", "THAI"),
+    *("OTHER", "NONE"),
+)
+"""Scripts as Unicode names them; other scripts, and texts without letters."""
+CHARACTERS_READ = 500
+
+
+def script_of(text: str) -> int:
+    """Return the position in `SCRIPTS` of the script that most letters at the start of a text have.
+
+    >>> SCRIPTS[script_of("Привет, world")], SCRIPTS[script_of("42!")]
+    ('CYRILLIC', 'NONE')
+    """
+    start = text[:CHARACTERS_READ]
+    if start.isascii():
+        return SCRIPTS.index("LATIN" if any(map(str.isalpha, start)) else "NONE")
+    names = Counter(unicodedata.name(letter, "OTHER").split()[0] for letter in start if letter.isalpha())
+    script = max(names, key=names.__getitem__, default="NONE")
+    return SCRIPTS.index(script if script in SCRIPTS else "OTHER")
+
 
 GRID = 100
 SCORE_BINS = 8

@@ -1,13 +1,10 @@
 """The promise about a whole table: which rows people must label so that few errors are left in all of it.
 
 Rows go from people, who make no errors, to the machine, the most certain first, as long as the table may have at most
-the promised number of errors. How many it may have is known from gold rows that were drawn at random: the number of
-wrong ones among them is hypergeometric, so the largest number of errors in the table that would still give so few is an
-upper bound with the promised certainty. The first place of the order with too many errors is fixed, whatever the gold
-rows are, so one bound, at that place, has to hold, and not one for every place (fixed-sequence testing; PAC labels).
-
-On a scale, an error may be a part of one: how far a label is off. The sum of such losses is bounded by a bet against
-too large a sum, one gold row after the other, whose stake grows in few cases if it is too large (Waudby-Smith, Ramdas).
+the promised number of errors, by a hypergeometric bound from gold rows that were drawn at random. The first place of
+the order with too many errors is fixed, whatever the gold rows are, so one bound, at that place, has to hold (PAC
+labels). On a scale, where an error may be a part of one, the bound is a bet against too large a sum (Waudby-Smith and
+Ramdas). See `docs/design/promises.md`.
 """
 
 from bisect import bisect_left

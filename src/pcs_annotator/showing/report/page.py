@@ -19,11 +19,11 @@ from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
-from pcs_annotator.showing.report.sections.curves import plots
-from pcs_annotator.showing.report.sections.quality import how_good
-from pcs_annotator.showing.report.sections.questions import questions
-from pcs_annotator.showing.report.sections.rows import rows
-from pcs_annotator.showing.report.sections.summary import cost, first_screen, headline, overline, promise, settings
+from pcs_annotator.showing.report.charts import plots
+from pcs_annotator.showing.report.quality import how_good
+from pcs_annotator.showing.report.questions import questions
+from pcs_annotator.showing.report.rows import rows
+from pcs_annotator.showing.report.summary import cost, first_screen, headline, overline, promise, settings
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.showing.svg_plot import Plot
 from pcs_annotator.showing.to_html import document, header, html
@@ -33,16 +33,11 @@ from pcs_annotator.tables.write import PAGES, STRICT, OutputPolicy
 
 def write_report(result: BookResult, path: Path | None = None, policy: OutputPolicy = STRICT) -> Path:
     """Write the page of a run, by default into the run folder, and return its path."""
-    return _write(page_of(result), path, result.report, policy)
-
-
-def _write(page: str, path: Path | None, usual_path: Path, policy: OutputPolicy) -> Path:
-    """Write a page where it is wanted, or over that in the run folder."""
-    if path is None or path.resolve() == usual_path.resolve():
-        write_page(usual_path, page)
-        return usual_path
+    if path is None or path.resolve() == result.report.resolve():
+        write_page(result.report, page_of(result))
+        return result.report
     check_ending(path, PAGES)
-    return policy.write_page(path, page)
+    return policy.write_page(path, page_of(result))
 
 
 def report_or_warn(result: BookResult) -> None:

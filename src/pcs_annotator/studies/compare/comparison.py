@@ -19,7 +19,7 @@ from pcs_annotator.judging.metrics.coefficients import Agreement, cohens_kappa
 from pcs_annotator.runs.learn import about_copies, counted_once
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.toml import config_to_dict
-from pcs_annotator.showing.report.sections.summary import flat_settings, setting_text
+from pcs_annotator.showing.report.summary import flat_settings, setting_text
 from pcs_annotator.showing.report.view import certainty
 from pcs_annotator.studies.compare.sides import Matched, Side, SideCost
 

@@ -13,7 +13,7 @@ from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, SHOWN, count, dollars, interval, number, percent, signed
 from pcs_annotator.showing.markup import Markup, tag, user_text
-from pcs_annotator.showing.report.sections import rows as lists
+from pcs_annotator.showing.report import rows as lists
 from pcs_annotator.showing.report.view import MOST_CELLS, Selection, rows_at, view_of
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.compare import comparison

@@ -1,34 +1,24 @@
 """`pcs estimate`: shares, means, differences between groups and regressions, corrected for the errors of the labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
-from pcs_annotator.base.errors import ConfigError, GoldError, TableError
-from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers, Mask
-from pcs_annotator.core.gold_codes import UNLABELLED, as_known
-from pcs_annotator.core.result_names import probability_name
-from pcs_annotator.estimating.confusion import calibrated, levels
+from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.core.arrays import Array, Floats, Mask
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
-from pcs_annotator.estimating.sampling import Sample
+from pcs_annotator.runs.book import YES, Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating import evidence as known
+from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, adjusted
 from pcs_annotator.studies.estimating.groups import groups_of
-from pcs_annotator.tables.arrow import pa
-from pcs_annotator.tables.chunks import name_in_memory
-from pcs_annotator.tables.find import open_parts, place_or_table, source_name
-from pcs_annotator.tables.source_files import joined
+from pcs_annotator.studies.estimating.table_evidence import table_evidence
 
 LEAST_PER_COEFFICIENT = 10
-MOST_LABELS = 200
-CHANCE = 1e-4  # gold rows that a random sample has more seldom than this were not drawn at random
-ROUNDING = 0.02
-_PREFIX = probability_name("")
 
 
 def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Estimated:
@@ -38,6 +28,73 @@ def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Esti
         question = replace(question, values={label: float(label) for label in recorded.config.task.labels})
     estimated = answer(known.evidence_of(recorded, question.probability or None, question.columns), question)
     return replace(estimated, title=question.in_words(estimated.labels), data=data_name(recorded))
+
+
+def estimate_all(source: object, question: EstimateQuestion) -> dict[str, Estimated]:
+    """Answer a question about a table or a variable, with the name `""`, or about all variables of a run.
+
+    Those have `shares` of all labels, then `means` of scales and numbers, if there are any.
+    """
+    is_table = question.is_about_table or not isinstance(source, str | Path) or Path(source).is_file()
+    book = None if is_table else Book.open(Path(str(source)))
+    if book is None or not book.named:
+        return {"": estimate_any(source, question)}
+    if question.of or question.values or question.formula:
+        first = next(iter(book.parts.values())).home
+        raise ConfigError(f"--of, --values and --formula are about one variable: name its folder, such as {first}")
+    estimates: dict[str, list[Estimated]] = {"share": [], "mean": []}
+    missing = []
+    for name, task in book.variables.items():
+        for part in book.parts_of(name):
+            many = task.kind == "many"
+            try:
+                shares = estimate_run(book.parts[part].home, replace(question, of=(YES,)) if many else question)
+                estimates[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
+                if task.kind == "scale":
+                    means = estimate_run(book.parts[part].home, replace(question, values=numbers_of(task.labels)))
+                    estimates["mean"].append(_named(means, name, name))
+            except GoldError as error:
+                missing.append(f"{part} is not estimated: {error}")
+    if not any(estimates.values()):
+        raise GoldError(f"no variable of {book.path} can be estimated: {missing[0]}")
+    return {
+        f"{kind}s": _joined(some, [] if kind == "mean" else missing, question.p_adjust)
+        for kind, some in estimates.items()
+        if some
+    }
+
+
+def numbers_of(labels: Sequence[str]) -> dict[str, float]:
+    """Return the number of every step of a scale: what its label says or, unless all are numbers, its place from 1."""
+    try:
+        return {label: float(label) for label in labels}
+    except ValueError:
+        return {label: float(number) for number, label in enumerate(labels, 1)}
+
+
+def _named(estimated: Estimated, whole: str, variable: str) -> Estimated:
+    def named(line: Line) -> Line:
+        return line._replace(name=whole or f"{variable}={line.name}")
+
+    lines, differences = (list(map(named, some)) for some in (estimated.lines, estimated.differences))
+    return replace(estimated, lines=lines, differences=differences)
+
+
+def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Estimated:
+    first = each[0]
+    return replace(
+        first,
+        lines=[line for estimated in each for line in estimated.lines],
+        differences=adjusted([line for estimated in each for line in estimated.differences], adjust),
+        missing=list(dict.fromkeys(group for estimated in each for group in estimated.missing)),
+        notes=[*dict.fromkeys(note for estimated in each for note in estimated.notes), *notes],
+        title="Share of the texts that have a label" if first.kind == "share" else "Means of scales and numbers",
+    )
+
+
+def files_for(estimates: Iterable[str], out: Path | None) -> list[Path]:
+    """Return a file for each table, if one is named: that one and, for means, one beside it."""
+    return [out.with_stem(f"{out.stem}-{name}") if at else out for at, name in enumerate(estimates)] if out else []
 
 
 def estimate_any(source: object, question: answers.EstimateQuestion) -> answers.Estimated:
@@ -228,115 +285,3 @@ def _checked(link: str, possible: Sequence[Link]) -> Link:
     if chosen := next((name for name in possible if name == link), None):
         return chosen
     raise ConfigError(f"the link {link!r} does not suit this outcome: use {' or '.join(possible)}")
-
-
-def table_evidence(source: object, question: answers.EstimateQuestion) -> tuple[known.LabelEvidence, str]:
-    """Return what is known about the labels in a table, a file or a data frame, and how messages call it."""
-    if not question.label or not question.gold or question.label == question.gold:
-        raise ConfigError("a table needs --label COLUMN, machine labels, and --gold COLUMN, true labels of some rows")
-    table, columns, name = _read(source, question)
-    labels_said, gold = (
-        known.encoded_column(table, column_name, "", columns) for column_name in (question.label, question.gold)
-    )
-    machine = {*labels_said.texts.tolist()} - {""}
-    spelled = [as_known(machine)(text) for text in gold.texts.tolist()]
-    named = {column_name.removeprefix(_PREFIX) for column_name in columns if column_name.startswith(_PREFIX)}
-    if question.confidence or not machine <= named:
-        named = set()
-    labels = tuple(sorted({*machine, *spelled, *named} - {""}))
-    if len(labels) > MOST_LABELS:
-        raise ConfigError(f"{name}: {question.label!r} and {question.gold!r} have {len(labels):,} labels: name others")
-    places = {label: code for code, label in enumerate(labels)}
-    labelled, truth = (
-        np.array([places.get(text, UNLABELLED) for text in texts], dtype=CODE)[column.codes]
-        for texts, column in ((labels_said.texts.tolist(), labels_said), (spelled, gold))
-    )
-    known.refuse_one_label(truth, labels)
-    kinds = [np.where(labelled < 0, len(labels), labelled).astype(np.intp)]
-    if question.confidence:
-        kinds.append(levels(_numbers(table, question.confidence, "confidences, higher where the machine is surer")))
-    sample, notes = _sample(table, truth, kinds, question)
-    if named:
-        expected = _probabilities(table, labels)
-        held_out = expected[sample.rows]
-        notes.append(f"probabilities are those of columns {_PREFIX}…: they must not be learned from these gold rows")
-    else:
-        nested = [kinds[0], *((len(labels) + 1) * level + kinds[0] for level in kinds[1:])]
-        expected, held_out = calibrated(nested, sample.rows, sample.truth, len(labels))
-    if never := sorted({*spelled} - machine - {""}):
-        notes.append(f"the machine never says {', '.join(map(repr, never))}, and gold rows do")
-    evidence = known.LabelEvidence(
-        labels=labels,
-        table=table,
-        columns=columns,
-        expected=expected,
-        held_out=held_out,
-        sample=sample,
-        notes=[*notes, *known.without_label(labelled.astype(np.intp))],
-        said=labelled.astype(np.intp),
-    )
-    return evidence, name
-
-
-def _read(source: object, question: answers.EstimateQuestion) -> tuple[pa.Table, Sequence[str], str]:
-    """Return the columns of a table that are needed, the names of all, and its own."""
-    source_table = place_or_table(source)
-    if isinstance(source_table, pa.Table):
-        return source_table, source_table.column_names, name_in_memory(source_table)
-    (parts, _), name = open_parts(source_table), source_name(source_table)
-    wanted = {*question.columns, question.probability}
-    schema = pa.schema([field for field in parts.schema if field.name in wanted or field.name.startswith(_PREFIX)])
-    return joined(parts.batches(schema), schema, name, packed=parts.packed), parts.schema.names, name
-
-
-def _numbers(table: pa.Table, name: str, what: str) -> Floats:
-    known.encoded_column(table, name)
-    numbers = known.numbers_of(table, name)
-    if numbers is None:
-        raise TableError(f"column {name!r} must have numbers, {what}: correct it, or name another")
-    return numbers
-
-
-def _probabilities(table: pa.Table, labels: Sequence[str]) -> Floats:
-    """Return the user's probabilities; rows without any have the mean of the others."""
-    names = [probability_name(label) for label in labels]
-    none = np.zeros(len(table))
-    columns_found = [_numbers(table, name, "probabilities") if name in table.column_names else none for name in names]
-    expected = np.stack(columns_found, axis=1)
-    total, silent = expected.sum(axis=1), np.isnan(expected).any(axis=1)
-    odd = ~silent & ((np.abs(total - 1) > ROUNDING) | (expected < 0).any(axis=1))
-    if odd.any() or silent.all():
-        row = int(odd.argmax())
-        raise TableError(
-            f"row {row + 1}: the probabilities in {', '.join(names)} add up to {total[row]:.3g}, or one is negative: "
-            "correct them, or rename the columns, so that --label alone counts"
-        )
-    expected[silent] = expected[~silent].mean(axis=0)
-    return expected
-
-
-def _sample(
-    table: pa.Table, truth: Codes, kinds: Sequence[Integers], question: answers.EstimateQuestion
-) -> tuple[Sample, list[str]]:
-    """Return the gold rows and how they were drawn: as a column says, or assumed to be a simple random sample."""
-    if question.probability:
-        return known.designed(table, truth, question.probability)
-    rows = np.flatnonzero(truth != UNLABELLED)
-    known.refuse_few(len(rows), 0)
-    for kind, where in zip(kinds, ("with some machine label", "of some confidence"), strict=False):
-        _refuse_chosen(kind, rows, where)
-    assumed = f"{len(rows):,} gold rows are assumed to be a simple random sample of the rows; if not: --probability"
-    return Sample.simple(rows, truth[rows], len(truth)), [assumed]
-
-
-def _refuse_chosen(kind: Integers, rows: Integers, where: str) -> None:
-    """Raise if some kind of rows has far more or far fewer gold rows than a random sample would."""
-    drawn, share = np.bincount(kind[rows], minlength=kind.max() + 1), np.bincount(kind) / len(kind)
-    tail = np.minimum(bdtr(drawn, len(rows), share), bdtrc(drawn - 1, len(rows), share))
-    if (tail * len(share) < CHANCE).any():
-        worst = int(tail.argmin())
-        raise GoldError(
-            f"the gold rows are not a random sample: they are too often or too seldom rows {where} "
-            f"({drawn[worst]:,} where {len(rows) * share[worst]:,.0f} were to be expected). Give --probability COLUMN, "
-            "how probable it was that each got gold, or label rows drawn at random"
-        )

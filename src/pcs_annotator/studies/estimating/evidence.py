@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, GoldError, TableError
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.events import Picked
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
-from pcs_annotator.core.result_names import probability_name
+from pcs_annotator.core.outcome import probability_name
 from pcs_annotator.estimating.corrected import Study
 from pcs_annotator.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promise.draw import AT_RANDOM

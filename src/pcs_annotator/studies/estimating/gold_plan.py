@@ -15,8 +15,8 @@ from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import same_texts, text_hash, with_copies
 from pcs_annotator.estimating.sampling import Design, Foretold, allocate, by_confidence, draw_with
 from pcs_annotator.judging.heldout import Judged
-from pcs_annotator.judging.promise.forecast import rows_needed, rows_to_finish
 from pcs_annotator.judging.promise.promise import Promise, next_level
+from pcs_annotator.judging.promise.thresholds import rows_needed, rows_to_finish
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.opened import Run

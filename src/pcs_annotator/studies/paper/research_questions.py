@@ -25,9 +25,8 @@ from pcs_annotator.judging.evaluate.scored import (
 )
 from pcs_annotator.judging.fit_weights import fit_optimiser, optimisers
 from pcs_annotator.judging.heldout import stratified_folds
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.figures import auroc
-from pcs_annotator.judging.metrics.significance import BootstrapTest, p_value_text, stars
+from pcs_annotator.judging.metrics.significance import WIDENING, BootstrapTest, p_value_text, stars
 from pcs_annotator.judging.score import score
 from pcs_annotator.studies.paper.study import (
     ABOUT_TESTS,

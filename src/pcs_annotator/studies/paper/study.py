@@ -14,7 +14,7 @@ from pcs_annotator.judging.evaluate import methods
 from pcs_annotator.judging.evaluate import scored as figures
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, labelled_rows
 from pcs_annotator.judging.metrics import significance
-from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.significance import WIDENING
 
 LISTED_GAPS = 8
 NO_TEST = "no test"

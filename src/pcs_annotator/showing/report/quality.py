@@ -18,7 +18,7 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import SHOWN, count, interval, number, percent, signed
-from pcs_annotator.showing.report.sections.curves import calibration, risk, separation
+from pcs_annotator.showing.report.charts import calibration, risk, separation
 from pcs_annotator.showing.report.view import View
 
 MEANS = ("precision", "recall", "f1")

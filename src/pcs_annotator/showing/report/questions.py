@@ -12,9 +12,9 @@ from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import ABSTAINED, Votes
 from pcs_annotator.core.weights import Share, Weights
+from pcs_annotator.judging.early_stop import Spending
 from pcs_annotator.judging.evaluate.relation_value import ADVICE, RelationValues, points, relation_values
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions
-from pcs_annotator.judging.frugal import Spending
 from pcs_annotator.judging.metrics.coefficients import flips_by
 from pcs_annotator.judging.text_model import TextModel
 from pcs_annotator.runs.learn import Learned, counted_once

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 
@@ -11,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluate.held_out_curves import MOST_POINTS, MOST_ROC, Curves, curves_of
+from pcs_annotator.judging.evaluate.held_out_figures import MOST_POINTS, MOST_ROC, Curves, curves_of
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.metrics.figures import reliability
 
