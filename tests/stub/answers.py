@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from pcs_annotator.models.scripted import DEFINE, defined
 from tests.stub.behaviour import Behaviour, pick
 from tests.stub.questions import Question
 
@@ -53,9 +54,8 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
         return Answer(f"<label>{question.text}</label>")
     if kind == "two_labels":
         return Answer("It could be {} or {}.".format(*(labels_of(question, behaviour) * 2)[:2]))
-    if kind != "cut" and _asks_for_rewriting(question.system):
-        keys = _ways_of_rewriting(question.system)
-        return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
+    if kind != "cut" and (DEFINE in question.text or _asks_for_rewriting(question.system)):
+        return _written(question)
     label = chosen_label(question, behaviour)
     if kind == "cut":
         return Answer(f"<label>{label[:-1]}", finish="length")
@@ -70,6 +70,13 @@ def several(question: Question, behaviour: Behaviour) -> Answer:
         for name, labels in question.parts
     )
     return Answer("\n".join(f"<{name}>{label}</{name}>" for name, label in said), parts=said)
+
+
+def _written(question: Question) -> Answer:
+    if DEFINE in question.text:
+        return Answer(defined(question.text))
+    keys = _ways_of_rewriting(question.system)
+    return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
 
 
 @lru_cache(maxsize=1024)
