@@ -18,7 +18,7 @@ import pytest
 from pcs_annotator import RunResult
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.models.provider import providers
-from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.models.scripted import DEFINE, ScriptedModel, defined
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs.run_request import RunRequest
@@ -60,6 +60,8 @@ class SimulatedProvider:
 
         def answer(request: Request) -> str | Reply:
             asked = request.messages[-1].content
+            if DEFINE in asked:
+                return defined(asked)
             found = TRUTH.search(asked)
             truth = found.group(1) if found else "bad"
             right = pick(100, model, asked) < int(percent)

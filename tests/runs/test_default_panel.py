@@ -12,7 +12,8 @@ import pytest
 
 from pcs_annotator import NOT_ASKED
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.runs.default_panel import DefaultPanel, default_panel
+from pcs_annotator.core.task import AskedTogether, Part, Task
+from pcs_annotator.runs.default_panel import DefaultPanel, default_panel, hard_questions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.plan import plan
@@ -20,11 +21,11 @@ from tests.simulated import run
 from tests.stub import Behaviour, StubProcess, stub_process
 
 GRADED = ("original", "order")
-HARD = ("original", "order", "order:rotated", "wording", "case")
+HARD = ("original", "definitions", "suggestion", "suggestion:2", "suggestion:3")
 
 
 def test_models_with_log_probabilities_are_asked_two_graded_questions() -> None:
-    panel = default_panel({"openai:a": True, "vllm:b": True}, 3, rewriter=False)
+    panel = default_panel({"openai:a": True, "vllm:b": True}, HARD, rewriter=False)
     assert (panel.relations, panel.questions, panel.graded) == (GRADED, {}, True)
     assert panel.reasons == (
         "openai:a and vllm:b give log-probabilities, so they are asked 2 graded questions: original, order",
@@ -32,36 +33,54 @@ def test_models_with_log_probabilities_are_asked_two_graded_questions() -> None:
 
 
 def test_models_without_them_are_asked_in_several_ways() -> None:
-    panel = default_panel({"groq:a": False}, 3, rewriter=False)
+    panel = default_panel({"groq:a": False}, HARD, rewriter=False)
     assert (panel.relations, panel.questions, panel.graded) == (HARD, {}, False)
-    assert panel.reasons[0].startswith("groq:a gives labels only, so the question is put in 5 ways: original, order")
+    assert panel.reasons[0].startswith(
+        "groq:a gives labels only, so the question is put in 5 ways: original, definitions"
+    )
 
 
 def test_a_rewriter_adds_the_papers_relations_for_hard_answers_only() -> None:
-    assert default_panel({"groq:a": False}, 3, rewriter=True).relations == (
+    assert default_panel({"groq:a": False}, HARD, rewriter=True).relations == (
         *HARD,
         "voice",
         "double-negation",
         "synonym",
     )
-    assert default_panel({"openai:a": True}, 3, rewriter=True).relations == GRADED
+    assert default_panel({"openai:a": True}, HARD, rewriter=True).relations == GRADED
 
 
-def test_two_labels_have_only_one_other_order() -> None:
-    relations = default_panel({"groq:a": False}, 2, rewriter=False).relations
-    assert "order:rotated" not in relations
-    assert len(relations) == len(HARD)
+@pytest.mark.parametrize(
+    ("changes", "labels", "relations"),
+    [
+        ({}, 2, ("original", "definitions", "suggestion", "suggestion:2")),
+        ({}, 3, HARD),
+        ({"meanings": {"1": "First.", "2": "Second."}}, 2, ("original", "suggestion", "suggestion:2")),
+        ({}, 5, ("original", "definitions", "order", "order:rotated", "case")),
+        ({}, 13, ("original", "order", "order:rotated", "case")),
+        (
+            {"together": AskedTogether((Part("topic", "Which?", ("1", "2")),), "topic")},
+            2,
+            ("original", "order", "case"),
+        ),
+    ],
+)
+def test_hard_answers_are_asked_for_with_definitions_and_suggestions(
+    changes: dict[str, Any], labels: int, relations: tuple[str, ...]
+) -> None:
+    task = Task("Which?", [str(number) for number in range(1, labels + 1)], **changes)
+    assert hard_questions(task) == relations
 
 
 def test_in_a_mixed_panel_each_model_has_its_own_questions() -> None:
-    panel = default_panel({"openai:a": True, "groq:b": False}, 3, rewriter=False)
-    assert panel.relations == HARD
-    assert panel.questions == {"openai:a": GRADED}
+    panel = default_panel({"openai:a": True, "groq:b": False}, HARD, rewriter=False)
+    assert panel.relations == (*HARD, "order")
+    assert panel.questions == {"openai:a": GRADED, "groq:b": HARD}
     assert len(panel.reasons) == 2
 
 
 def test_an_elicited_annotator_follows_the_models_that_give_labels() -> None:
-    panel = default_panel({"openai:a": True, "openai:a/1s-top-2": False}, 3, rewriter=False)
+    panel = default_panel({"openai:a": True, "openai:a/1s-top-2": False}, HARD, rewriter=False)
     assert (panel.relations, len(panel.reasons)) == (GRADED, 1)
 
 
@@ -147,9 +166,9 @@ def test_each_model_of_a_mixed_panel_has_its_own_questions(
 ) -> None:
     with pytest.warns(UserWarning, match="no log-probabilities can be had from scripted:hash"):
         votes = run(request_of(f"{server.url}#m", "scripted:hash", answers="graded")).votes
-    assert votes.relations == HARD
+    assert votes.relations == (*HARD, "order")
     asked = (votes.codes != NOT_ASKED).any(axis=(0, 3))
-    assert asked.tolist() == [[True, True, False, False, False], [True] * 5]
+    assert asked.tolist() == [[True, False, False, False, False, True], [True] * 5 + [False]]
 
 
 def test_relations_that_are_named_are_not_questioned(

@@ -19,7 +19,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.relations.question import LabelOrder
 from pcs_annotator.reviewing.session import Review
-from pcs_annotator.runs.default_panel import PAIR, default_panel
+from pcs_annotator.runs.default_panel import hard_questions
 from pcs_annotator.tables.chunks import Columns, TableStream
 from tests.simulated import read_csv, write_csv
 from tests.stub.behaviour import pick
@@ -156,8 +156,8 @@ def test_a_plan_asks_about_pairs_in_both_orders(tmp_path: Path, capsys: pytest.C
 
 
 def test_usual_questions_about_pairs_are_asked_in_both_orders() -> None:
-    panel = default_panel({"one": False}, 3, rewriter=False, only=PAIR)
-    assert panel.relations == ("original", "order", "wording", "wording+order")
+    task = Task("Which is better?", ["a", "b", "tie"], pair=(0, 1))
+    assert hard_questions(task) == ("original", "order", "wording", "wording+order")
 
 
 def test_a_single_column_may_have_the_sign_of_a_pair_in_its_name() -> None:

@@ -5,6 +5,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from pcs_annotator.models.scripted import DEFINE, defined
 from tests.stub.behaviour import Behaviour, pick
 from tests.stub.questions import Question
 
@@ -41,9 +42,8 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
     """Return the answer of a kind: `answer`, or the name of a share for bad answers."""
     if kind in _FIXED:
         return _FIXED[kind]
-    if _asks_for_rewriting(question.system):
-        keys = _ways_of_rewriting(question.system)
-        return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
+    if DEFINE in question.text or _asks_for_rewriting(question.system):
+        return _written(question)
     label = chosen_label(question, behaviour)
     return several(question, behaviour) if question.parts else Answer(in_form(label, question, behaviour), label=label)
 
@@ -55,6 +55,13 @@ def several(question: Question, behaviour: Behaviour) -> Answer:
         for name, labels in question.parts
     )
     return Answer("\n".join(f"<{name}>{label}</{name}>" for name, label in said), parts=said)
+
+
+def _written(question: Question) -> Answer:
+    if DEFINE in question.text:
+        return Answer(defined(question.text))
+    keys = _ways_of_rewriting(question.system)
+    return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
 
 
 @lru_cache(maxsize=1024)

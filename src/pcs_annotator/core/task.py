@@ -136,6 +136,8 @@ class Task:
         pair: If every text is a pair, joined by `pair_text`: the order in which the two are shown, (0, 1) or (1, 0).
             The first shown is called like the first label, the other like the second one.
         number: Whether labels are the steps of a range, so that models answer with a number instead of choosing one.
+        definitions: A sentence per label, which only the relation `definitions` shows.
+        suggested: The label that somebody else is said to have given, after the text; empty for none.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -154,6 +156,8 @@ class Task:
     among: Sequence[str] = ()
     pair: tuple[int, ...] = ()
     number: bool = False
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    suggested: str = ""
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -164,12 +168,14 @@ class Task:
                 f"a pair has a label for each text and perhaps one more, as in a,b,tie; got {list(labels)}"
             )
         codes = label_lookup(labels)
-        stray = [label for label in self.meanings if label.casefold() not in codes]
-        if stray:
-            raise LabelError(f"meanings are given for {stray}, which are not among the labels {list(labels)}")
-        meanings = {labels[codes[label.casefold()]]: meaning for label, meaning in self.meanings.items()}
         object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "meanings", meanings)
+        for name in ("meanings", "definitions"):
+            sentences: Mapping[str, str] = getattr(self, name)
+            stray = [label for label in sentences if label.casefold() not in codes]
+            if stray:
+                raise LabelError(f"{name} are given for {stray}, which are not among the labels {list(labels)}")
+            spelled = {labels[codes[label.casefold()]]: sentence for label, sentence in sentences.items()}
+            object.__setattr__(self, name, spelled)
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
         if self.nearest < 0:
             raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")

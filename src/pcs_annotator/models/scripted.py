@@ -14,6 +14,7 @@ Scripted = str | Reply | Exception
 Script = Sequence[Scripted] | Callable[[Request], Scripted]
 TAG = re.compile(r"<label>\s*([^<>]{1,200}?)\s*</label>", re.I)
 KEPT_REQUESTS = 1000
+DEFINE = "LABEL: SENTENCE"  # the form in which a question wants a sentence about each label
 
 
 class ScriptedModel(Named):
@@ -63,6 +64,8 @@ class ScriptedModel(Named):
 def answer_by_hash(request: Request, salt: str = "") -> str:
     """Return a choice, or one of the labels in tags in the messages, by a hash of the last message; else the hash."""
     last = request.messages[-1].content if request.messages else ""
+    if DEFINE in last:
+        return defined(last)
     digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
     choices = request.constraint.choices if request.constraint is not None else ()
     # of the messages, the first with two tags or more lists the labels
@@ -72,6 +75,13 @@ def answer_by_hash(request: Request, salt: str = "") -> str:
         return digest.hexdigest()
     chosen = labels[int.from_bytes(digest.digest(), "big") % len(labels)]
     return chosen if choices else f"<label>{chosen}</label>"
+
+
+def defined(question: str) -> str:
+    """Return a sentence about each label that is listed in a question."""
+    return "\n".join(
+        f"{label}: The text is about {label}." for label in re.findall(r"^- (.+)$", question, re.MULTILINE)
+    )
 
 
 @opens("scripted")

@@ -13,7 +13,7 @@ from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRela
 from pcs_annotator.relations.check_words import Rewrite
 from pcs_annotator.relations.checks import check_rewrite
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
-from pcs_annotator.relations.question import LabelOrder, WithExamples, Wording
+from pcs_annotator.relations.question import LabelOrder, Suggestion, WithExamples, Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _all_that_any_may(relations: Sequence[Relation]) -> Expectation:
     )
 
 
-_NUMBERED = re.compile(r"(order|wording|examples):([1-9]\d{0,2})")
+_NUMBERED = re.compile(r"(order|wording|examples|suggestion):([1-9]\d{0,2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,11 @@ def _numbered(family: str, number: int) -> Relation:
     name = f"{family}:{number}"
     if number == 1:
         raise ConfigError(f"relation {name!r} is called {family!r}: numbers start at 2")
-    numbered: dict[str, Callable[[str, int], Relation]] = {"order": LabelOrder, "wording": Wording}
+    numbered: dict[str, Callable[[str, int], Relation]] = {
+        "order": LabelOrder,
+        "wording": Wording,
+        "suggestion": Suggestion,
+    }
     return numbered.get(family, WithExamples)(name, number)
 
 

@@ -34,6 +34,7 @@ class Phrases:
     lines: str  # asks for a line of answer to each of several questions
     answer: str  # comes before these lines
     applies: str  # asks whether one label applies
+    suggested: str  # says after a text that somebody else gave a label
     wordings: tuple[str, ...]  # templates around the instruction
 
 

@@ -1,4 +1,4 @@
-"""The question put differently: its labels in another order, other words, one message, or with examples."""
+"""The question put differently: other orders or words, one message, examples, definitions or a suggestion."""
 
 import re
 from dataclasses import dataclass, replace
@@ -146,8 +146,44 @@ class WithExamples(Unchanged):
         return replace(question, examples=self.number)
 
 
+@dataclass(frozen=True, slots=True)
+class Definitions(Unchanged):
+    """The question with a sentence about each label that has no meaning yet."""
+
+    name: str = "definitions"
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with the sentences; that there are none is an error."""
+        task = question.task
+        if not task.definitions or task.together:
+            what = "needs a call of its own for each variable" if task.together else "has no sentence about any label"
+            remedy = "leave it out, or ask --separately" if task.together else "write some in [task.definitions]"
+            raise ConfigError(f"relation {self.name!r} {what}: {remedy}")
+        return replace(question, task=replace(task, meanings={**task.definitions, **task.meanings}))
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion(Unchanged):
+    """The question with the remark that somebody else gave one of the labels: does the model follow?"""
+
+    name: str = "suggestion"
+    number: int = 1  # which label, from 1 on
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with the remark; that there is no such label is an error."""
+        task = question.task
+        if self.number > len(task.labels) or task.number or task.together or task.asked:
+            why = f"there are only {len(task.labels)} labels"
+            if task.number or task.together or task.asked:
+                why = "it is for one question with the same labels for every text"
+            raise ConfigError(f"relation {self.name!r}: {why}: leave it out")
+        return replace(question, task=replace(task, suggested=task.labels[self.number - 1]))
+
+
 relations.register("order")(LabelOrder)
 relations.register("order:rotated")(lambda: LabelOrder("order:rotated", "rotated"))
 relations.register("wording")(Wording)
 relations.register("layout")(Layout)
 relations.register("examples")(WithExamples)
+relations.register("definitions")(Definitions)
+relations.register("suggestion")(Suggestion)

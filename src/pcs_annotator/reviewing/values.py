@@ -181,6 +181,7 @@ def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -
             raise ConfigError(f"the guidelines {path} cannot be read ({error}): give a text file in UTF-8") from error
     lines = []
     for instruction, task in tasks.items():
-        meanings = {label: f": {task.meanings[label]}" if label in task.meanings else "" for label in task.labels}
-        lines += [instruction.strip(), "", *(f"- **{label}**{means}" for label, means in meanings.items()), ""]
+        meanings = {**task.definitions, **task.meanings}
+        listed = (f"- **{label}**" + (f": {meanings[label]}" if label in meanings else "") for label in task.labels)
+        lines += [instruction.strip(), "", *listed, ""]
     return "\n".join(lines)

@@ -45,7 +45,7 @@ def with_known_texts(request: RunRequest, config: Config, dataset: Dataset) -> C
     if task.known or not asked_alone(task):
         return config
     before = _earlier_task(request, config, dataset)
-    rows = _gold_rows(request, dataset) if before is None else before.known
+    rows = gold_rows(request, dataset) if before is None else before.known
     return replace(config, task=replace(task, known=tuple(rows)))
 
 
@@ -74,13 +74,13 @@ def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) ->
     before = _earlier_task(request, config, dataset)
     rows = () if before is None else before.examples
     if before is None or before.examples_from != wanted or rows[: len(users_examples)] != users_examples:
-        gold_rows = _gold_rows(request, dataset)
-        _refuse_few(gold_rows, dataset.name, "relation 'examples'" if by_relation else f"--examples {wanted}")
-        rows = (*users_examples, *gold_rows)
+        shown = gold_rows(request, dataset)
+        _refuse_few(shown, dataset.name, "relation 'examples'" if by_relation else f"--examples {wanted}")
+        rows = (*users_examples, *shown)
     return replace(config, task=replace(task, examples=rows, nearest=nearest, examples_from=wanted))
 
 
-def _gold_rows(request: RunRequest, dataset: Dataset) -> list[dict[str, str]]:
+def gold_rows(request: RunRequest, dataset: Dataset) -> list[dict[str, str]]:
     """Return the gold rows as examples, each text once; of very many a sample."""
     folder = request.run_folder
     with warnings.catch_warnings():

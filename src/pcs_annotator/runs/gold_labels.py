@@ -140,14 +140,15 @@ def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups
 
 
 def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:
-    """Return gold without rows whose text is in every prompt: their answers say nothing about others.
+    """Return gold without rows whose text is in every prompt, or defined the labels: others are not as easy.
 
     Where examples are chosen for each text, no row is shown itself, and all of them stay.
     """
-    if not task.examples or task.nearest:
+    examples = () if task.nearest else task.examples
+    if not (examples or task.defined_by):
         return gold
-    shown = {text_key(example.get("text", "")) for example in task.examples}
-    kept = np.array([text_key(text) not in shown for text in texts], dtype=np.bool_)
+    shown = {text_hash(example.get("text", "")) for example in examples} | {*task.defined_by}
+    kept = np.array([text_hash(text) not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
     return gold.among(kept)._replace(labels=labels)
 

@@ -269,6 +269,7 @@ def task_of(config: Config) -> Task:
         known=texts_known,
         pair=pair,
         number=task.kind == "number",
+        definitions=task.definitions,
     )
 
 

@@ -40,6 +40,9 @@ class TaskSettings(SettingsSection):
             30 of more than 50 labels, and all of fewer.
         known: Texts with their labels by which candidates are found, as in `[[task.examples]]`; default: the gold rows
             when the run starts.
+        definitions: A sentence per label, in a table `[task.definitions]`, shown under the relation `definitions` only;
+            default: a model writes them once, from the question, the labels and a few gold rows.
+        defined_by: Hashes of the gold rows that it was shown, which are not learned from; a run records them.
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
@@ -56,6 +59,8 @@ class TaskSettings(SettingsSection):
     candidates: int = setting(0, least=0)
     known: tuple[Mapping[str, str], ...] = ()
     codebook: str = setting("", "--codebook FILE")
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    defined_by: tuple[str, ...] = ()
     kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.judging.evaluate.as_tables import shown
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.gold_examples import about_examples
+from pcs_annotator.runs.label_definitions import about_definitions
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
 from pcs_annotator.runs.paths import read_origin
@@ -49,8 +50,7 @@ def _sentences(result: RunResult) -> Iterator[str]:
     if task.together is not None and len(task.together.parts) > 1:
         names = [repr(part.name) for part in task.together.parts if part.name != task.together.name]
         yield f"Where a model can answer several questions at once, this one shared its prompt with {series(names)}."
-    if examples := about_examples(config):
-        yield examples
+    yield from filter(None, (about_examples(config), about_definitions(config)))
     relations = result.votes.relations
     rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
     draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""

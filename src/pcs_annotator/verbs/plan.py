@@ -13,6 +13,7 @@ from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.book import open_parts
 from pcs_annotator.runs.default_panel import DefaultPanel, about_candidates
 from pcs_annotator.runs.gold_examples import about_examples, with_gold_examples, with_known_texts
+from pcs_annotator.runs.label_definitions import as_if_defined, lacks_definitions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_table import open_table
 from pcs_annotator.runs.settings import Config
@@ -26,6 +27,7 @@ class RunPlan(NamedTuple):
     panel: DefaultPanel | None = None  # the questions that were chosen; None when the user named them
     examples: str = ""  # which examples prompts show; empty if they show none
     candidates: str = ""  # how many labels each text is asked about; empty if it is all of them
+    defines: bool = False  # whether a model is first asked once for a sentence about each label
 
 
 def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
@@ -44,7 +46,8 @@ def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
     candidates = about_candidates(config, [item.text for item in dataset.items], dataset.gold)
     panel = None if config.relations.use else request.panel(config, dataset.items)
     config = config if panel is None else panel.applied_to(config)
-    return _planned(request, config, dataset.items, rows, seen)._replace(candidates=candidates, panel=panel)
+    planned = _planned(request, as_if_defined(config), dataset.items, rows, seen)
+    return planned._replace(candidates=candidates, panel=panel, defines=lacks_definitions(config))
 
 
 def _plan_of_all(request: RunRequest) -> RunPlan:

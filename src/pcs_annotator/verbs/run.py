@@ -24,6 +24,7 @@ from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.fits import settings_of_fits
 from pcs_annotator.runs.gold_examples import with_gold_examples, with_known_texts
 from pcs_annotator.runs.gold_labels import check_gold, gold_of, without_examples
+from pcs_annotator.runs.label_definitions import as_if_defined, with_definitions
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
@@ -121,7 +122,9 @@ def _begun(part: _Part) -> _Part:
     replacing = refuse_other_work(request, part.config, part.table)
     if not request.gold_wins:
         check_gold(None if replacing else part.folder, sample)
-    return replace(part, replacing=replacing, config=_with_panel(request, part.config, sample.items))
+    config, named = _with_panel(request, part.config, sample.items), bool(part.config.relations.use)
+    config = with_definitions(replace(request, fresh=request.fresh or replacing), config, sample, named=named)
+    return replace(part, replacing=replacing, config=config)
 
 
 def _run(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> RunResult:
@@ -183,6 +186,7 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
 
 def _check_models(request: RunRequest, config: Config) -> None:
     """Raise for a model, key, price or relation that cannot be used, before the run folder is changed."""
+    config = as_if_defined(config)
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     models, relations = config.ask.models, config.relations.use or (ORIGINAL,)
     settings = replace(settings, questions=settings.questions if config.relations.use else {})

@@ -88,7 +88,8 @@ def test_a_gold_row_that_is_an_example_is_not_learned_from(tmp_path: Path) -> No
         encoding="utf-8",
     )
     with simulated_models():
-        result = run(data, tmp_path / "run", config=tmp_path / "pcs.toml", models=["simulated:large@92"])
+        asked: dict[str, Any] = {"models": ["simulated:large@92"], "relations": ["original", "order"]}
+        result = run(data, tmp_path / "run", config=tmp_path / "pcs.toml", **asked)
     assert result.config.task.examples == ({"text": text, "label": truth_of(0)},)
     assert result.learned.model.gold_rows == 39
     assert open_run(tmp_path / "run").learned.model.gold_rows == 39

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,13 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Task
 from pcs_annotator.asking.annotators import prompt
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
+from pcs_annotator.asking.annotators.prompt import (
+    AnswerFormat,
+    PromptStyle,
+    build_messages,
+    question_parts,
+    task_prompt,
+)
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import sendable
 from pcs_annotator.core.task import AskedTogether, Part
@@ -230,3 +237,19 @@ def test_a_prompt_with_several_questions_is_in_one_language() -> None:
     assert "Nenne jedes Label" in asked
     assert "Antworte mit einer Zeile" in asked
     assert not re.search(r"\b(Answer|Name every|question)\b", asked)
+
+
+@pytest.mark.parametrize("instruction", ["Is the text nice?", "Wie fühlt sich der Autor dieses Textes?"])
+def test_a_suggestion_is_said_after_the_text_and_cannot_be_confused_with_it(instruction: str) -> None:
+    said = "Somebody else said: bad. They may be wrong."
+    task = Task(instruction, ["nice", "bad"], suggested="nice")
+    fixed, last = build_messages(task, f"Awful. {said}")
+    plain = build_messages(replace(task, suggested=""), f"Awful. {said}")
+    assert fixed == plain[0]
+    marker = MARKER.search(last.content)
+    assert marker is not None
+    *_, text, after = last.content.split(marker[0])
+    assert said in text
+    assert ("nice" in after, "bad" in after) == (True, False)
+    assert question_parts(task, "Awful.", "bare").instruction.startswith(instruction)
+    assert "nice" in question_parts(task, "Awful.", "bare").instruction.removeprefix(instruction)

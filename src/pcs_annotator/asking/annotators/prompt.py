@@ -70,7 +70,7 @@ def build_messages(
     start = f"{fenced} "
     if style == "plain":
         start = "\n\n".join([fixed, *(message.content for message in shown), start])
-    asked = start + _between_markers(text, last_word)
+    asked = start + _between_markers(text, " ".join(filter(None, (_suggestion(task), last_word))))
     shared = 0 if task.among else len(start) if not task.nearest else len(fixed) if style == "plain" else 0
     last = Message("user", asked, shared=shared)
     return (last,) if style == "plain" else (Message("system", fixed), *shown, last)
@@ -92,7 +92,15 @@ def _examples(
 def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts:
     """Return what the messages that ask for the label of a text are made from."""
     fixed = _fixed_part(task, answer)
-    return QuestionParts(fixed.instruction, fixed.menu, sendable(text))
+    instruction = " ".join(filter(None, (fixed.instruction, _suggestion(task))))
+    return QuestionParts(instruction, fixed.menu, sendable(text))
+
+
+def _suggestion(task: Task) -> str:
+    """Return the sentence that somebody else gave a label; it has nothing of the text, and comes after its marker."""
+    if not task.suggested:
+        return ""
+    return sendable(phrases_around(task.instruction, task.labels).suggested.replace("{label}", task.suggested))
 
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:

@@ -59,6 +59,9 @@ def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) 
     yield b.Answer([("next", b.strong(options.instead(command)))])
 
 
+DEFINES = "First, a model is asked once for a sentence about each label (definitions): shown, and yours to change."
+
+
 def plan_json(planned: RunPlan) -> dict[str, Any]:
     """Return a plan as plain values."""
     panel = planned.panel
@@ -94,6 +97,7 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     yield from planned.panel.reasons if planned.panel is not None else ()
     yield planned.examples or None
     yield planned.candidates or None
+    yield DEFINES if planned.defines else None
     if languages is not None and not languages.english:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None
