@@ -10,10 +10,10 @@ import pytest
 from pcs_annotator import run as run_in_python
 from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.plan import plan
-from pcs_annotator.runs.run_request import RunRequest
 from tests.command_line import Pcs
 from tests.simulated import run, simulated_models, truth_of, write_texts
 
