@@ -149,14 +149,13 @@ def test_weights_survive_json_without_evidence() -> None:
 
 def test_weights_survive_json_with_everything_in_them() -> None:
     diagnostics = Diagnostics(
-        optimiser="naive-bayes",
+        optimiser="auto",
         gold_rows=30,
         objective=0.25,
         iterations=7,
         flags=(Flag("no original", "look at the relations"),),
         annotator_intervals={"a": Interval(0.5, 0.9), "b": Interval(0.1, 0.5)},
         relation_intervals={"original": Interval(0.0, 1.0)},
-        candidates={"lr": 0.3, "logit": 0.4},
     )
     weights = Weights(
         annotators=["a", "b"],

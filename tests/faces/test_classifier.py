@@ -216,12 +216,12 @@ def test_an_optimiser_that_needs_no_gold_learns_without_any() -> None:
     assert not fitted.calibrated_
 
 
-def test_an_optimiser_object_is_used_and_auto_picks_one() -> None:
+def test_an_optimiser_object_is_used_and_auto_combines() -> None:
     from pcs_annotator.judging.optimisers.regression import LinearRegression
 
     own = classifier(Reader(), optimiser=LinearRegression()).fit(TEXTS, GOLD)
     assert own.model_.calibrator is not None
-    assert classifier(Reader(), optimiser="auto").fit(TEXTS, GOLD).weights_.diagnostics.candidates
+    assert classifier(Reader(), optimiser="auto").fit(TEXTS, GOLD).weights_.evidence is not None
 
 
 def test_one_class_of_gold_works_with_equal_weights_and_a_warning() -> None:

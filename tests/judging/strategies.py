@@ -19,7 +19,7 @@ from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
-LEARNERS = ("auto", "ga", "logit", "lr", "naive-bayes", "scaling")
+LEARNERS = ("auto", "ga", "lr")
 BUILT_IN = (*LEARNERS, "majority", "uniform")
 
 

@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from pcs_annotator import Weights
 from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.weights import Evidence, VoteScale
 from pcs_annotator.judging import solver
-from pcs_annotator.judging.calibrate import (
-    UNCALIBRATED,
-    CalibrationMethod,
-    Calibrator,
-    fit_calibrator,
-    method_for,
-    tempered,
-)
+from pcs_annotator.judging.calibrate import UNCALIBRATED, CalibrationMethod, Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.metrics.figures import log_loss
 from tests.judging.metrics.alone import ece
 
@@ -218,28 +209,3 @@ def test_offsets_cannot_be_changed_from_outside() -> None:
     offsets[0] = 5
     assert fitted.offsets.tolist() == [0, 0]
     assert fitted.labels == ("x", "y")
-
-
-@pytest.mark.parametrize(
-    ("reads", "offsets", "method"),
-    [
-        ("mean log-odds", [0.5, -0.5], "temperature"),
-        ("log-odds", [0.5, -0.5], "temperature"),
-        ("mean log-odds", [0.0, 0.0], "softmax"),  # equal weights, without gold
-        ("shares", [0.5, -0.5], "softmax"),
-    ],
-)
-def test_offsets_are_not_learned_twice(reads: VoteScale, offsets: list[float], method: str) -> None:
-    evidence = Evidence(
-        labels=("a", "b"), log_prior=np.array(offsets), log_likelihood=np.eye(2)[np.newaxis, np.newaxis], reads=reads
-    )
-    weights = Weights(
-        annotators=["m"],
-        relations=["original"],
-        annotator_weights=np.ones(1),
-        relation_weights=np.ones(1),
-        evidence=evidence,
-    )
-    assert method_for(weights, "softmax") == method
-    assert method_for(weights, "none") == "none"
-    assert method_for(replace(weights, evidence=None), "softmax") == "softmax"

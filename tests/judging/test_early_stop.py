@@ -307,4 +307,4 @@ def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str
     stopped = simulate(votes, ExactStop(weights, votes.labels, order_of(weights)))
     all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped))
     np.testing.assert_array_equal(early, all_asked)
-    assert asked_in(stopped).mean() < 10 or name == "scaling"  # which reads log-odds, so that everything is asked
+    assert asked_in(stopped).mean() < 10

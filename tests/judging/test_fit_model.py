@@ -77,7 +77,6 @@ def test_one_to_five_gold_rows_give_no_confidence_no_promise_and_no_figure(rows:
     details = model.weights.diagnostics
     assert not details.annotator_intervals
     assert not details.relation_intervals
-    assert not details.candidates
 
 
 def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
@@ -184,14 +183,11 @@ def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_
     assert part.calibrator != everything.calibrator
 
 
-def test_a_users_optimiser_is_used_as_it_is_and_auto_becomes_the_one_it_picked() -> None:
+def test_a_users_optimiser_is_used_as_it_is() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     own = LinearRegression()
     model = learn_model(votes, gold, replace(HOW, optimiser=own))
     assert chosen_optimiser(own, model.weights) is own
-    picked = learn_model(votes, gold, replace(HOW, optimiser="auto")).weights
-    assert type(chosen_optimiser("auto", picked)).__name__ != "Auto"
-    assert picked.diagnostics.optimiser != "auto"
 
 
 def test_the_label_of_a_gold_row_is_its_most_probable_one_and_so_is_the_profiles() -> None:

@@ -64,8 +64,8 @@ def test_an_unregistered_optimiser_may_name_itself(resamples: int) -> None:
 
 def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
     votes, gold = simulated_votes([0.8], items=10)
-    with pytest.raises(UnknownNameError, match="did you mean 'logit'"):
-        fit_weights(votes, gold, "logits")
+    with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
+        fit_weights(votes, gold, "majorty")
 
 
 def test_no_gold_at_all_names_the_remedy() -> None:
@@ -195,7 +195,7 @@ def test_canonical_order_keeps_every_vote_with_its_names() -> None:
 def test_without_two_classes_graded_votes_count_equally_by_their_log_odds() -> None:
     votes, _ = graded_votes([2.0, 0.5], items=20)
     with pytest.warns(PcsWarning) as caught:
-        weights = fit_weights(votes, [votes.labels[0]] * 20, "scaling")
+        weights = fit_weights(votes, [votes.labels[0]] * 20, "auto")
     assert "all 20 gold rows" in str(caught[0].message)
     assert kinds(weights)[0] == "uniform fallback"
     expected = fit_weights(votes, {}, "uniform")

@@ -184,7 +184,7 @@ def test_figures_say_what_the_texts_add() -> None:
     assert plain[0].figures == found[VOTES_ALONE].figures
 
 
-@pytest.mark.parametrize("optimiser", ["lr", "naive-bayes"])
+@pytest.mark.parametrize("optimiser", ["lr", "auto"])
 def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everything(optimiser: str) -> None:
     texts, gold = written(250)
     votes, some = voted(texts, gold, models=3), known(gold, 150)

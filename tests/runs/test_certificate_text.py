@@ -129,10 +129,10 @@ def test_a_promise_that_fell_away_is_flagged_until_one_holds_again() -> None:
 def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
     votes, gold = graded_votes([1.0], items=200, relations=3)
     two = votes.select(relations=["original", "order"])
-    found = cross_validate(two, gold, ["logit", *references(two)], resamples=50)
+    found = cross_validate(two, gold, ["auto", *references(two)], resamples=50)
     assert what_more_questions_bought(found).startswith("Asking twice bought +")
     assert what_more_questions_bought(found).endswith("] for 2 × the questions.")
-    all_three = cross_validate(votes, gold, ["logit", *references(votes)], resamples=50)
+    all_three = cross_validate(votes, gold, ["auto", *references(votes)], resamples=50)
     assert what_more_questions_bought(all_three, "calls").startswith(
         "Asking every question, not just the first, bought"
     )

@@ -85,7 +85,7 @@ def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> 
     assert [row["pcs_label"] for row in read_csv(folder.parent / "out.csv")] == labels_of(fewer)
 
 
-@pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("scaling", MODELS)])
+@pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("auto", MODELS)])
 def test_graded_answers_give_the_labels_of_asking_everything(
     optimiser: str, graded: Sequence[str], tmp_path: Path
 ) -> None:

@@ -69,7 +69,7 @@ class Diagnostics:
     """How a fit went.
 
     Attributes:
-        optimiser: Registry name of the optimiser; for `auto`, of the one it chose.
+        optimiser: Registry name of the optimiser.
         gold_rows: Number of gold rows that were used.
         objective: Final value of the function that the optimiser minimises; None when it minimises none.
         iterations: Steps taken.
@@ -78,7 +78,6 @@ class Diagnostics:
             widened to contain the weight itself; empty unless requested. Weights are shrunk towards equal ones, so
             this is not a confidence interval of the weight that endless gold would give.
         relation_intervals: The same per relation.
-        candidates: For `auto`, the cross-validated log-loss of every candidate.
     """
 
     optimiser: str = ""
@@ -88,7 +87,6 @@ class Diagnostics:
     flags: tuple[Flag, ...] = ()
     annotator_intervals: Mapping[str, Interval] = field(default_factory=dict)
     relation_intervals: Mapping[str, Interval] = field(default_factory=dict)
-    candidates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def nothing_learned(self) -> str:
@@ -106,6 +104,9 @@ class Evidence:
     # what of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged over the
     # answered questions of an annotator
     reads: VoteScale = "shares"
+    # how much more is known from what a model of the texts says; None if the posterior is to be calibrated first
+    text_slope: float | None = None
+    text_offsets: Floats = field(default_factory=lambda: np.zeros(0))  # what is added to that, `[label]`
 
     __repr__ = brief
 
@@ -113,6 +114,7 @@ class Evidence:
         object.__setattr__(self, "labels", tuple(self.labels))
         object.__setattr__(self, "log_prior", frozen(self.log_prior, np.float64))
         object.__setattr__(self, "log_likelihood", frozen(self.log_likelihood, np.float64))
+        object.__setattr__(self, "text_offsets", frozen(self.text_offsets, np.float64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -259,14 +259,13 @@ def relation_values(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     *,
-    optimiser: str = "",
+    optimiser: str = "auto",
     rewritten: Sequence[str] = (),
     **splitting: Any,
 ) -> evaluating.RelationValues:
     """Return what each relation adds beside the original question, with intervals, and what to keep.
 
-    Everything is as in `evaluate`, but `optimiser` is how to learn: by default `naive-bayes`, or `scaling` for graded
-    votes. `votes.hard()` are labels without log-probabilities.
+    Everything is as in `evaluate`. `votes.hard()` are labels without log-probabilities.
     """
     recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
     return evaluating.value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)

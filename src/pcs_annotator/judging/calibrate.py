@@ -18,7 +18,7 @@ from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 
 CalibrationMethod = Literal["softmax", "temperature", "none"]
 
-FLOOR = 0.02
+FLOOR, LEAST_SCORE = 0.02, 1e-12
 SLOPE_SD = 0.5
 # Models have favourite labels. With 0.5, `lr` on graded votes and 100 gold rows was 5 points too unsure.
 OFFSET_SD = 1.0
@@ -36,7 +36,8 @@ POWERS = (0.05, 5.0)
 class Calibrator:
     r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+c\log T_k+b_k)$.
 
-    $T_k$ is what a model of the texts says about the label, if there is one.
+    $T_k$ is what a model of the texts says about the label, if there is one. Scores of the method `joint` are a
+    posterior, learned together with c and b; so a is 1, and nothing is added to them.
     With the method `none` it leaves scores as they are, so the result must not be called calibrated.
     """
 
@@ -82,7 +83,8 @@ class Calibrator:
         if self.named is not None:
             odds, named = _of_many(scores)
             return np.asarray(self.slope * odds + self.named * named)
-        strengths = np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
+        logs = np.log(scores + LEAST_SCORE) if self.method == "joint" else _log_scores(scores)
+        strengths = np.asarray(self.slope * logs + self.offsets[order])
         return strengths if log_probs is None or not self.reading else strengths + self.reading * log_probs
 
     def raised_to(self, power: float) -> "Calibrator":
@@ -102,7 +104,7 @@ class Calibrator:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Calibrator":
         """Return the calibrator that `to_dict` wrote."""
-        if values["method"] not in (*get_args(CalibrationMethod), "number"):
+        if values["method"] not in (*get_args(CalibrationMethod), "joint", "number"):
             raise MismatchError(
                 f"this version cannot read the calibration {values['method']!r}: pcs fit learns another"
             )
@@ -189,14 +191,18 @@ def _best_power(probabilities: Floats, gold: Codes) -> float:
     return float(np.clip(fit.slopes[0], *POWERS))
 
 
-def method_for(weights: Weights, method: str) -> str:
-    """Return how to calibrate the scores of some weights.
-
-    Weights that read log-odds come with offsets learned from the same gold. To learn these twice only adds noise, so
-    `softmax` is left with the slope.
-    """
-    learned = weights.evidence is not None and weights.evidence.reads != "shares" and weights.evidence.log_prior.any()
-    return "temperature" if learned and method == "softmax" else method
+def joint_calibrator(weights: Weights, gold_rows: int, method: str) -> Calibrator | None:
+    """Return the calibrator that was learned together with weights; None if another is to be learned, or none."""
+    evidence = weights.evidence
+    if evidence is None or evidence.text_slope is None or method == "none":
+        return None
+    return Calibrator(
+        labels=evidence.labels,
+        offsets=evidence.text_offsets,
+        reading=evidence.text_slope,
+        shrunk=shrinkage(gold_rows),
+        method="joint",
+    )
 
 
 def _fitted(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> SoftmaxFit:

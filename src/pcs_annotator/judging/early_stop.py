@@ -18,7 +18,7 @@ from pcs_annotator.core.gold_codes import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
-from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.fit_model import Learning, fit_model, with_texts_read
 from pcs_annotator.judging.fit_weights import fit_coded
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.label_shape import LabelShape
@@ -262,7 +262,8 @@ def learn_frugal(
     With prices per call, cheap annotators are asked first. `once` says which rows count; by default all.
     """
     rows = slice(None) if once is None else once.distinct
-    weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    readable, _, _ = with_texts_read(votes.take(rows), gold[rows], how)
+    weights = fit_coded(readable, gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
 
     def collected(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:

@@ -80,7 +80,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
         copies = None if copies is None else copies[distinct]
-    readable, text, how = _read(votes, gold, how)
+    readable, text, how = with_texts_read(votes, gold, how)
     if weights is None:
         weights = fit_coded(readable, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(readable, gold)
@@ -88,9 +88,9 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     trial = run_trial(chosen, rows, truth, splits, shape=how.shape)
     calibrator = None
     if trial is not None and splits.calibration != "none":  # raw scores must not be shown as probabilities
-        method = calibration.method_for(weights, splits.calibration)
-        calibrator = calibration.fit_calibrator(
-            trial.scores, trial.gold, trial.labels, method, log_probs=rows.text_log_probs
+        calibrator = calibration.joint_calibrator(weights, len(truth), splits.calibration)
+        calibrator = calibrator or calibration.fit_calibrator(
+            trial.scores, trial.gold, trial.labels, splits.calibration, log_probs=rows.text_log_probs
         )
     if calibrator is not None and calibrator.reading:
         with_text = votes if text is None else replace(votes, text_log_probs=text.read(votes.texts or (), votes.labels))
@@ -130,8 +130,8 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     return FitResult(model, trial)
 
 
-def _read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None, Learning]:
-    """Return the votes with what the calibrator reads beside them, as far as that is wanted and known."""
+def with_texts_read(votes: Votes, gold: Codes, how: Learning) -> tuple[Votes, TextModel | None, Learning]:
+    """Return the votes with what the texts say, as far as that is wanted and known."""
     if how.splits.calibration == "none":
         return votes, None, how
     few = len(votes.labels) <= MANY_LABELS  # most of very many labels have no text to learn from

@@ -40,7 +40,7 @@ class Optimiser(Protocol):
 optimisers: Registry[Optimiser] = Registry(
     "optimiser",
     "pcs_annotator.optimisers",
-    [f"{__package__}.optimisers.{name}" for name in ("auto", "ga", "logit", "regression", "simple")],
+    [f"{__package__}.optimisers.{name}" for name in ("auto", "ga", "regression", "simple")],
 )
 optimiser = optimisers.register  # decorator that registers an optimiser class under a name
 

@@ -11,7 +11,13 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED, Calibrator, fit_calibrator, method_for, tempered
+from pcs_annotator.judging.calibrate import (
+    ROWS_TO_CALL_CALIBRATED,
+    Calibrator,
+    fit_calibrator,
+    joint_calibrator,
+    tempered,
+)
 from pcs_annotator.judging.fit_weights import MIN_ROWS_TO_CALIBRATE, Optimiser, fit_optimiser
 from pcs_annotator.judging.label_shape import ONE, LabelShape
 from pcs_annotator.judging.metrics.figures import exact_interval
@@ -78,10 +84,6 @@ def cross_fits(
     chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None
 ) -> list[CrossFit]:
     """Return cross-fits over several random splits of fully labelled rows."""
-    # `auto` cross-fits more cheaply than by choosing anew on every fold
-    of_rows: Callable[[Votes, Codes, Splits], list[CrossFit]] | None = getattr(chosen, "cross_fits", None)
-    if ask_policy is None and of_rows is not None:
-        return of_rows(votes, gold, splits)
     return [cross_fit(chosen, votes, gold, splits, ask_policy, turn) for turn in range(splits.turns(len(gold)))]
 
 
@@ -97,8 +99,11 @@ def cross_fit(
     labels, outside = votes.labels, [rows for rows, _ in folds]
     parts = [votes.take(rows) for rows in outside]
     scores = whole = _scored(parts, folds)
-    method, log_probs = method_for(folds[0].weights, splits.calibration), votes.text_log_probs
-    calibrators = _calibrators(scores, gold, outside, labels, method, log_probs)
+    log_probs = votes.text_log_probs
+    joint = [joint_calibrator(weights, len(gold), splits.calibration) for _, weights in folds]
+    calibrators = [calibrator for calibrator in joint if calibrator is not None]
+    if len(calibrators) < len(folds):
+        calibrators = _calibrators(scores, gold, outside, labels, splits.calibration, log_probs)
     if ask_policy is not None:
         others = [(~rows, None if log_probs is None else log_probs[~rows]) for rows in outside]
         fitted = zip(parts, folds, calibrators, strict=True)
@@ -132,14 +137,15 @@ def _ranks(votes: Votes, folds: Sequence[Fold]) -> Floats:
 def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> tuple[Fold, ...]:
     """Return every fold of one random split of fully labelled rows, with the weights learned from the others.
 
-    The same fits are needed several times: by `auto` to choose, and for figures, curves and certificate. So fits of
+    The same fits are needed several times: for figures, curves and certificate. So fits of
     built-in optimisers, which unlike those of users are deterministic, are remembered by the content of votes and gold.
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
     names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
     grades = b"" if votes.grades is None else votes.grades.tobytes()
-    digest = blake2b(votes.codes.tobytes() + grades + gold.tobytes() + names, digest_size=16).digest()
+    texts = b"" if votes.text_log_probs is None else votes.text_log_probs.tobytes()
+    digest = blake2b(votes.codes.tobytes() + grades + texts + gold.tobytes() + names, digest_size=16).digest()
     key = (repr(chosen), splits.folds, splits.seed + turn, digest)
     if key not in _REMEMBERED:
         _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)

@@ -186,8 +186,8 @@ class LearnSettings(SettingsSection):
     """The section `[learn]`: how weights, confidence and decisions are learned from gold labels.
 
     Attributes:
-        optimiser: How weights are learned: lr, logit, scaling, naive-bayes, ga, uniform, majority, …; auto chooses one
-            by cross-validation.
+        optimiser: How weights are learned: auto combines votes and texts; lr and ga are the paper's; uniform and
+            majority learn nothing.
         text: Learn from the texts too, from 50 gold rows on: a model of their words joins the votes as far as it helps.
         folds: Number of folds in every cross-validation.
         seed: Seed for everything random.

@@ -228,7 +228,7 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
 
 
 def value_of_votes(
-    recorded: RecordedVotes, splitting: Splitting, optimiser: str = "", name: str = "these votes"
+    recorded: RecordedVotes, splitting: Splitting, optimiser: str = "auto", name: str = "these votes"
 ) -> RelationValues:
     """Return what each relation adds; error messages call the votes `name`."""
     return relation_values(recorded.votes, recorded.gold, recorded.how(splitting), optimiser, name)

@@ -166,7 +166,7 @@ def test_every_answer_has_at_most_15_lines_and_the_next_step(pcs: Command) -> No
         ("gold", "run"),
         ("estimate", "run"),
         ("estimate", "run", "--robust"),
-        ("evaluate", "run", "--methods", "lr,uniform,majority,zero-shot,logit,naive-bayes,spuq", *quick),
+        ("evaluate", "run", "--methods", "lr,uniform,majority,zero-shot,auto,spuq", *quick),
         ("compare", "run", ":optimiser=uniform"),
         ("relations", "value", "run", *quick),
     ):

@@ -67,7 +67,7 @@ def test_pcs_comes_first_and_every_other_method_is_tested_against_it(pcs: Pcs) -
     found = pcs.json("evaluate", write_votes(Path("votes.csv")), *QUICK)
     names = [one["method"] for one in found["methods"]]
     assert names[0] == "auto"
-    assert {"lr", "logit", "naive-bayes", "uniform", "majority", "zero-shot"} <= set(names)
+    assert {"auto", "lr", "uniform", "majority", "zero-shot"} <= set(names)
     assert len(names) == len(set(names))
     assert found["methods"][0]["against"] is None
     assert all(0 <= one["against"]["auroc"]["p_holm"] <= 1 for one in found["methods"][1:])
@@ -107,7 +107,7 @@ def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_mark
     chosen = ["evaluate", votes, *QUICK, "--methods", "logit,majority,zero-shot,logprob,scaled logprob,spuq"]
     found = pcs.json(*chosen)
     assert {one["method"]: one["uses_log_probabilities"] for one in found["methods"]} == {
-        "logit": True,
+        "auto": True,
         "majority": False,
         "zero-shot": False,
         "logprob": True,
@@ -131,10 +131,10 @@ def test_every_method_is_tried_and_those_without_log_probabilities_say_what_to_r
 
 
 def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(pcs: Pcs) -> None:
-    fit = ["fit", write_graded(Path("votes.csv")), "--optimiser", "logit", "--folds", "2", "--resamples", "20"]
+    fit = ["fit", write_graded(Path("votes.csv")), "--optimiser", "auto", "--folds", "2", "--resamples", "20"]
     found = pcs.json(*fit)["cross_validation"]
     assert [(one["method"], one["questions"], one["uses_log_probabilities"]) for one in found] == [
-        ("logit", 4, True),
+        ("auto", 4, True),
         ("uniform", 4, True),
         ("majority", 2, False),
         (found[3]["method"], 1, False),

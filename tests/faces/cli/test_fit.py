@@ -78,12 +78,6 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_auto_lists_its_candidates(pcs: Pcs) -> None:
-    shown = pcs.json("fit", EXAMPLE, *AUTO)
-    assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
-    assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
-
-
 def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(EXAMPLE), "-q", *QUICK]) == 0
     captured = capsys.readouterr()

@@ -59,7 +59,7 @@ def test_the_table_and_the_sentences_say_what_to_keep(pcs: Pcs) -> None:
     assert "rare (applies to 5)" in text
     assert "Gold rows to tell a gain of 2 points: about" in text
     assert "All together add +" in text
-    assert "by naive-bayes on labels only; 5-fold cross-validation, seeds 0." in text
+    assert "by auto on labels only; 5-fold cross-validation, seeds 0." in text
 
 
 def test_json_has_the_same_figures_as_python(pcs: Pcs) -> None:
@@ -76,7 +76,7 @@ def test_json_has_the_same_figures_as_python(pcs: Pcs) -> None:
     assert named["order"]["advice"] == "keep"
     assert named["rare"]["per_question"] is None
     assert named["rare"]["covered"] == 5
-    assert (found["n"], found["optimiser"], found["graded"], found["absent"]) == (200, "naive-bayes", False, [])
+    assert (found["n"], found["optimiser"], found["graded"], found["absent"]) == (200, "auto", False, [])
     with pytest.raises(ConfigError, match="there is no setting 'fold'"):
         relation_values(votes, gold, fold=2)
 
@@ -87,7 +87,7 @@ def test_log_probabilities_can_be_left_out(pcs: Pcs) -> None:
     for extra in ([], ["--hard"], ["--hard", "--optimiser", "lr"]):
         found = pcs.json("relations", "value", source, *QUICK, *extra)
         shown.append((found["optimiser"], found["graded"]))
-    assert shown == [("scaling", True), ("naive-bayes", False), ("lr", False)]
+    assert shown == [("auto", True), ("auto", False), ("lr", False)]
 
 
 def test_many_sure_rows_tell_what_to_drop(pcs: Pcs) -> None:

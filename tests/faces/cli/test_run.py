@@ -138,7 +138,7 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, pcs: P
     text = Path("pcs.toml").read_text(encoding="utf-8")
     assert 'labels = ["bad", "good"]' in text
     assert 'gold_column = "gold"' in text
-    assert "lr, logit, scaling, naive-bayes" in text
+    assert "auto combines votes and texts" in text
     Path("pcs.toml").write_text(text.replace('embedded:smollm2"]', 'scripted:hash"]'), encoding="utf-8")
     found = pcs.json("run", data, "--relations", "original")
     weights = found["weights"]

@@ -28,7 +28,7 @@ WIDTHS = (60, 80, 120)
 RUN = ["data.csv", "--labels", LABELS, *(part for model in MODELS for part in ("--model", model))]
 FOLDER = "runs/data"
 COMMANDS = {
-    "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "scaling", "--details"],
+    "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "auto", "--details"],
     "plan": ["plan", *RUN],
     "plan of labelling": ["plan", "data.csv", "--run", FOLDER],
     "label": ["label", "data.csv", "--run", FOLDER, "--replace"],

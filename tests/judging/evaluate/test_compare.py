@@ -57,7 +57,7 @@ def test_perfect_figures_still_have_an_interval(items: int) -> None:
 def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label() -> None:
     votes, gold = graded_votes([1.0])
     raw = score(votes, optimisers.create("uniform").fit(votes, gold, 0))
-    learned, equal, hard = cross_validate(votes, gold, ["logit", "uniform", "zero-shot"], resamples=20)
+    learned, equal, hard = cross_validate(votes, gold, ["auto", "uniform", "zero-shot"], resamples=20)
     [labelling] = cross_validate(votes, gold, ["uniform"], resamples=20)
     fits = cross_fits(optimisers.create("uniform"), votes, gold, Splits())
     together = np.mean([fit.probabilities for fit in fits], axis=0)
@@ -113,21 +113,21 @@ def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None
     assert references(votes.select(relations=["original"])) == (*REFERENCES, "logprob", "scaled logprob")
     assert references(votes.select(relations=["order"])) == REFERENCES
 
-    found = {one.method: one for one in cross_validate(votes, gold, ["logit", *references(votes)], resamples=20)}
+    found = {one.method: one for one in cross_validate(votes, gold, ["auto", *references(votes)], resamples=20)}
     assert [one.questions for one in found.values()] == [4, 4, 2, 1, 2, 2, 2]
     assert [name for name, one in found.items() if one.graded] == [
-        "logit", "uniform", "logprob", "scaled logprob", "first question only"
+        "auto", "uniform", "logprob", "scaled logprob", "first question only"
     ]  # fmt: skip
     assert found["logprob"].auroc.value == pytest.approx(auroc(LogProb().scores(votes), gold))
     assert found["scaled logprob"].accuracy.value > found["logprob"].accuracy.value + 0.1
-    [first] = cross_validate(votes.select(relations=["original"]), gold, ["logit"], resamples=20)
+    [first] = cross_validate(votes.select(relations=["original"]), gold, ["auto"], resamples=20)
     assert found["first question only"].auroc == first.auroc
 
 
 def test_what_more_questions_bought_is_seen_with_the_texts_on_both_sides() -> None:
     votes, gold = graded_votes([0.1, 0.1])
     read = np.log(np.where(np.eye(len(votes.labels))[gold] > 0, 0.98, 0.02))
-    names = ["logit", "uniform", "first question only"]
+    names = ["auto", "uniform", "first question only"]
     both, alone, _, first = cross_validate(replace(votes, text_log_probs=read), gold, names, resamples=20)
     assert [both.accuracy.value, first.accuracy.value] == [1, 1]
     assert alone.accuracy.value < 0.9

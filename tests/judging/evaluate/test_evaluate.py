@@ -127,9 +127,9 @@ def test_one_call_gives_no_grades() -> None:
 def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
     votes, gold = graded_votes([1.5], relations=1)
     equal, learned, hard = (
-        one.figures for one in evaluate(votes, gold, ["uniform", "logit", "zero-shot"], QUICK).methods
+        one.figures for one in evaluate(votes, gold, ["uniform", "auto", "zero-shot"], QUICK).methods
     )
-    fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
+    fits = [cross_fit(optimisers.create("auto"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
     labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
     assert learned["accuracy"].value == pytest.approx(accuracy(labels, gold))
     assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
@@ -139,10 +139,10 @@ def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
 
 def test_methods_that_use_log_probabilities_are_marked() -> None:
     votes, gold = graded_votes([1.0, 2.0])
-    methods: list[Method] = ["logit", "uniform", "majority", "zero-shot", "scaled logprob", LogProb()]
+    methods: list[Method] = ["auto", "uniform", "majority", "zero-shot", "scaled logprob", LogProb()]
     found = evaluate(votes, gold, methods, QUICK)
     assert {one.method: (one.graded, one.calls and one.calls.total) for one in found.methods} == {
-        "logit": (True, 4),
+        "auto": (True, 4),
         "uniform": (True, 4),
         "majority": (False, 2),
         "zero-shot": (False, 1),
@@ -165,15 +165,15 @@ def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
         grades=np.concatenate([the(votes.grades), np.roll(the(votes.grades), 1, axis=0)], axis=3),
     )
     for one in (both, both.hard()):
-        found = {method.method: method for method in evaluate(one, gold, ["logit"], QUICK).methods}
+        found = {method.method: method for method in evaluate(one, gold, ["auto"], QUICK).methods}
         assert not found["self-consistency, 2 draws"].graded
-        assert not found["self-consistency, 2 draws, logit"].graded
-        figures = found["self-consistency, 2 draws, logit"].figures
+        assert not found["self-consistency, 2 draws, auto"].graded
+        figures = found["self-consistency, 2 draws, auto"].figures
         assert figures["auroc"].value == pytest.approx(
             np.mean(
                 [
                     metrics.auroc(
-                        cross_fit(optimisers.create("logit"), both.hard(), gold, Splits(seed=seed)).ranks, gold
+                        cross_fit(optimisers.create("auto"), both.hard(), gold, Splits(seed=seed)).ranks, gold
                     )
                     for seed in (0, 1)
                 ]

@@ -59,7 +59,7 @@ def test_a_good_question_is_kept_and_one_that_says_nothing_new_adds_nothing() ->
     votes, gold = votes_with()
     found = relation_values(votes, gold, QUICK)
     values = by_name(found)
-    assert (found.n, found.original, found.optimiser, found.graded) == (300, "original", "naive-bayes", False)
+    assert (found.n, found.original, found.optimiser, found.graded) == (300, "original", "auto", False)
     assert found.relations[0].relation == "good"
     assert values["good"].advice == "keep"
     assert values["good"].gain.interval.low > 0.03
@@ -74,8 +74,8 @@ def test_a_gain_is_the_difference_of_the_two_figures_that_evaluate_computes() ->
     votes, gold = votes_with(items=90)
     how = replace(QUICK, resamples=20)
     pair = [
-        OnCells(name="both", optimiser="naive-bayes", relations=["original", "good"]),
-        OnCells(name="alone", optimiser="naive-bayes", relations=["original"]),
+        OnCells(name="both", optimiser="auto", relations=["original", "good"]),
+        OnCells(name="alone", optimiser="auto", relations=["original"]),
     ]
     both, alone = evaluate(votes, gold, pair, how).methods
     found = relation_values(votes, gold, how)
@@ -108,7 +108,7 @@ def test_graded_votes_are_scaled_and_rewriting_calls_count() -> None:
     votes, gold = graded_votes([1.5, 1.0], items=60)
     how = replace(QUICK, rewritten=frozenset({"order"}))
     found = relation_values(votes, gold, how)
-    assert (found.optimiser, found.graded) == ("scaling", True)
+    assert (found.optimiser, found.graded) == ("auto", True)
     assert found.relations[0].calls == 3  # two models are asked, and one rewrites
     hard = relation_values(votes.hard(), gold, QUICK, "lr")
     assert (hard.optimiser, hard.graded, hard.relations[0].calls) == ("lr", False, 2)

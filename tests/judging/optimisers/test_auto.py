@@ -1,71 +1,201 @@
+"""`auto`: what its inputs mean, that no gold row vouches for itself, and how it uses good, useless and wrong models."""
+
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
 
-from pcs_annotator import fit_weights
-from pcs_annotator.judging.fit_weights import optimisers
-from pcs_annotator.judging.heldout import Splits, cross_fits
-from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES, Auto
-from tests.builders import simulated_votes, the
+from pcs_annotator import Votes, Weights, score
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.judging.calibrate import joint_calibrator
+from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.metrics.figures import auroc, log_loss
+from pcs_annotator.judging.optimisers import auto
+from pcs_annotator.judging.optimisers.auto import Combination, log_confusion
+from pcs_annotator.judging.score import softmax
+from pcs_annotator.judging.solver import fit_softmax
+from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
-from tests.judging.strategies import biased_votes, coded
+from tests.judging.metrics.alone import accuracy
+from tests.judging.strategies import coded, only_first, opposite_favourites, silenced
+from tests.judging.written import known, voted, written
 
 
-def test_picks_naive_bayes_where_models_confuse_labels() -> None:
-    votes, gold = biased_votes()
-    diagnostics = fit_weights(votes, gold, "auto").diagnostics
-    assert diagnostics.optimiser == "naive-bayes"
-    assert diagnostics.candidates["naive-bayes"] == min(diagnostics.candidates.values())
+def of_models(gold: Codes, right: list[float], labels: int = 3, seed: int = 0) -> Votes:
+    """Votes of models that are right with these probabilities, and else give one of the other labels."""
+    rng = np.random.default_rng(seed)
+    shape = (len(gold), len(right))
+    wrong = (gold[:, np.newaxis] + rng.integers(1, labels, shape)) % labels
+    codes = np.where(rng.random(shape) < right, gold[:, np.newaxis], wrong)
+    return votes_of(codes[:, :, np.newaxis].tolist(), labels=tuple("abc"[:labels]))
 
 
-def test_reports_the_loss_of_every_candidate() -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=40)
-    diagnostics = fit_weights(votes, gold, "auto").diagnostics
-    assert list(diagnostics.candidates) == ["lr", "logit", "naive-bayes"]
-    assert diagnostics.candidates[diagnostics.optimiser] == min(diagnostics.candidates.values())
-    assert diagnostics.gold_rows == 40
+def truth(rows: int, labels: int = 3, seed: int = 5) -> Codes:
+    return np.random.default_rng(seed).integers(labels, size=rows).astype(np.int8)
 
 
-@pytest.mark.parametrize("candidates", [("uniform", "majority"), ("majority", "uniform")])
-def test_ties_go_to_the_first_candidate(candidates: tuple[str, ...]) -> None:
-    # with originals alone both candidates are the same
-    votes, gold = simulated_votes([0.8, 0.6], items=40, relations=1)
-    diagnostics = fit_weights(votes, gold, Auto(candidates=candidates)).diagnostics
-    assert diagnostics.candidates["uniform"] == diagnostics.candidates["majority"]
-    assert diagnostics.optimiser == candidates[0]
+def learned(votes: Votes, gold: Codes, rows: int) -> float:
+    """Accuracy on the rows after the first ones, which have gold."""
+    part = np.arange(len(gold)) < rows
+    weights = Combination().fit(votes.take(part), gold[part], 0)
+    return accuracy(score(votes.take(~part), weights), gold[~part])
 
 
-def test_intervals_belong_to_the_winner() -> None:
-    votes, gold = biased_votes(items=60)
-    auto, alone = (fit_weights(votes, gold, name, resamples=20).diagnostics for name in ("auto", "naive-bayes"))
-    assert auto.annotator_intervals == alone.annotator_intervals
-    assert auto.relation_intervals == alone.relation_intervals
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gold_row_is_not_counted_in_the_tables_by_which_it_is_judged(seed: int) -> None:
+    votes, names = simulated_votes([0.7, 0.5], items=15, relations=2, seed=seed)
+    votes, gold = silenced(votes, 0.3, seed), coded(votes, names)
+    shares, target = votes.shares().reshape(15, -1, 3), np.eye(3)[gold]
+    pseudo = 1.0 + np.zeros((shares.shape[1], 3, 3))
+    counts = np.einsum("icv,ik->icvk", shares, target)
+    quick = auto._left_out(shares, gold, counts.sum(axis=0), pseudo, log_confusion(counts.sum(axis=0), pseudo))
+    for row in range(15):
+        recounted = log_confusion(np.delete(counts, row, axis=0).sum(axis=0), pseudo)
+        np.testing.assert_allclose(quick[row], np.einsum("cv,cvk->k", shares[row], recounted), atol=1e-10)
 
 
-def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> None:
-    votes, names = simulated_votes([0.85, 0.7, 0.4], items=60)
-    gold, splits = coded(votes, names), Splits(repeats=2)
-    rows = np.arange(len(gold))
-    own = {name: cross_fits(optimisers.create(name), votes, gold, splits) for name in FOR_HARD_VOTES}
-    losses = {
-        name: np.mean([-np.log(fit.probabilities[rows, gold]) for fit in fits], axis=0) for name, fits in own.items()
-    }
-    for turn, found in enumerate(cross_fits(Auto(), votes, gold, splits)):
-        fold = splits.fold_of(gold, turn)
-        for number in range(5):
-            inside = fold == number
-            means = {name: float(values[~inside].mean()) for name, values in losses.items()}
-            best = min(means, key=means.__getitem__)
-            np.testing.assert_array_equal(found.scores[inside], own[best][turn].scores[inside])
-            np.testing.assert_array_equal(found.probabilities[inside], own[best][turn].probabilities[inside])
+@pytest.mark.parametrize("graded", [False, True])
+def test_no_direction_lowers_the_objective(graded: bool) -> None:
+    votes, gold = graded_votes([2.0, 0.2], items=50)
+    votes = votes if graded else votes.hard()
+    inputs = auto._graded(votes) if graded else auto._hard(votes, gold)
+    weights = Combination().fit(votes, gold, 0)
+
+    def loss(point: Floats) -> float:
+        slopes, offsets = point[: len(inputs.centre)], point[len(inputs.centre) :]
+        logits = np.tensordot(slopes, inputs.values, axes=1) + offsets
+        own = logits[np.arange(50), gold] - np.log(np.exp(logits).sum(axis=1))
+        prior = np.sum((slopes - inputs.centre) ** 2) / auto.SLOPE_SD**2 + np.sum(offsets**2) / auto.OFFSET_SD**2
+        return float(prior / 2 - own.sum())
+
+    fit = fit_softmax(inputs.values, gold, inputs.centre, np.full(len(inputs.centre), 0.3**-2), offsets=1.0)
+    point = np.append(fit.slopes, fit.offsets)
+    assert weights.diagnostics.objective == pytest.approx(loss(point))
+    np.testing.assert_allclose(approx_fprime(point, loss, 1e-7), 0, atol=1e-3)
 
 
-@pytest.mark.parametrize(("hard", "candidates"), [(0, FOR_GRADED_VOTES), (1, FOR_GRADED_VOTES), (2, FOR_HARD_VOTES)])
-def test_one_graded_vote_brings_in_what_reads_log_odds(hard: int, candidates: tuple[str, ...]) -> None:
-    votes, gold = graded_votes([2.0, 1.0], items=40)
-    grades = the(votes.grades).copy()
-    grades[:, :hard] = np.nan
-    weights = fit_weights(replace(votes, grades=grades), [votes.labels[code] for code in gold], "auto")
-    assert tuple(weights.diagnostics.candidates) == candidates
-    assert weights.diagnostics.optimiser in candidates
+@pytest.mark.parametrize("graded", [False, True])
+def test_evidence_is_the_posterior_of_the_fit(graded: bool) -> None:
+    votes, gold = graded_votes([2.0, 0.5], items=60)
+    votes = votes if graded else votes.hard()
+    inputs = auto._graded(votes) if graded else auto._hard(votes, gold)
+    weights = Combination().fit(votes, gold, 0)
+    fit = fit_softmax(inputs.values, gold, inputs.centre, np.full(len(inputs.centre), 0.3**-2), offsets=1.0)
+    values = inputs.values.copy()
+    if not graded:  # of gold rows, N is left out; new rows have it from the whole tables
+        shares = votes.shares().reshape(60, -1, 3)
+        table = inputs.table_of(np.eye(len(fit.slopes))[0]).reshape(shares.shape[1], 3, 3)
+        values[0] = np.einsum("icv,cvk->ik", shares, table)
+    expected = softmax(np.tensordot(fit.slopes, values, axes=1) + fit.offsets)
+    np.testing.assert_allclose(score(votes, weights), expected, atol=1e-9)
+
+
+def test_gold_turns_the_votes_of_a_model_round_that_is_mostly_wrong() -> None:
+    gold = truth(400, labels=2)
+    assert learned(of_models(gold, [0.15, 0.2, 0.6], labels=2), gold, 100) > 0.8
+
+
+def test_few_gold_rows_are_as_good_as_the_majority_and_many_are_better() -> None:
+    gold = truth(3000)
+    votes = of_models(gold, [0.9, 0.5, 0.5, 0.5])
+    majority = accuracy(score(votes, Weights.uniform(votes)), gold)
+    assert learned(votes, gold, 30) > majority
+    assert learned(votes, gold, 300) > majority + 0.1
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_useless_model_costs_next_to_nothing(constant: bool) -> None:
+    gold = truth(3000)
+    votes = of_models(gold, [0.8, 0.7, 0.6])
+    noise = np.random.default_rng(9).integers(3, size=(3000, 1, 1, 1)) * (not constant)
+    codes = np.concatenate([votes.codes, noise.astype(votes.codes.dtype)], axis=1)
+    more = replace(votes, codes=codes, annotators=[*votes.annotators, "useless"])
+    assert learned(more, gold, 50) > learned(votes, gold, 50) - 0.01
+
+
+def test_copies_of_a_model_count_little_more_than_one() -> None:
+    gold = truth(600)
+    votes = of_models(gold, [0.7])
+    copied = replace(votes, codes=np.repeat(votes.codes, 8, axis=1), annotators=[f"m{row}" for row in range(8)])
+    alone, together = (score(rows, Combination().fit(rows.take(slice(200)), gold[:200], 0)) for rows in (votes, copied))
+    assert together.max(axis=1).mean() == pytest.approx(alone.max(axis=1).mean(), abs=0.03)
+
+
+def test_texts_are_weighed_together_with_votes() -> None:
+    texts, gold = written(600)
+    votes = voted(texts, gold, right=0.65)
+    how = Learning(optimiser="auto", text=True)
+    both, alone = (fit_model(votes, known(gold, 200), one).model for one in (how, replace(how, text=False)))
+    right = [accuracy(model.judged(votes).deciding[200:], gold[200:]) for model in (both, alone)]
+    assert right[0] > right[1] + 0.05
+    assert both.weights.evidence is not None
+    assert both.calibrator is not None
+    assert (both.calibrator.method, both.calibrator.reading) == ("joint", both.weights.evidence.text_slope)
+    assert joint_calibrator(alone.weights, 200, "softmax") is not None
+    assert joint_calibrator(alone.weights, 200, "none") is None
+
+
+def test_confidence_is_the_share_of_right_labels() -> None:
+    texts, gold = written(1200, telling=0.65)
+    votes = voted(texts, gold, right=0.68)
+    model, trial = fit_model(votes, known(gold, 300), Learning(optimiser="auto", text=True))
+    probabilities = model.judged(votes).deciding[300:]
+    assert probabilities.max(axis=1).mean() == pytest.approx(accuracy(probabilities, gold[300:]), abs=0.04)
+    assert trial is not None
+    assert trial.judged.confidence.mean() == pytest.approx(trial.judged.right.mean(), abs=0.04)
+
+
+def test_a_favourite_label_is_made_up_for() -> None:
+    votes, gold = graded_votes([2.0], items=300, bias=4.0)
+    learn = np.arange(300) < 100
+    weights = Combination().fit(votes.take(learn), gold[learn], 0)
+    test = votes.take(~learn)
+    scores, plain = score(test, weights), score(test, Weights.uniform(votes))
+    assert accuracy(scores, gold[~learn]) > 0.7
+    assert accuracy(plain, gold[~learn]) < 0.5
+    assert log_loss(scores, gold[~learn]) < 0.8
+
+
+def test_log_odds_carry_more_than_labels() -> None:
+    votes, gold = graded_votes([1.5, 1.0], items=400)
+    learn = np.arange(400) < 100
+    graded, hard = (
+        auroc(score(rows.take(~learn), Combination().fit(rows.take(learn), gold[learn], 0)), gold[~learn])
+        for rows in (votes, votes.hard())
+    )
+    assert graded > hard + 0.03
+
+
+def test_a_silent_model_leaves_no_trace_of_its_favourite_label() -> None:
+    votes, gold = opposite_favourites()
+    weights = Combination().fit(votes, gold, 0)
+    silent = only_first(votes)
+    assert accuracy(score(silent, weights), gold) > 0.6 > accuracy(silent.shares()[:, 0, 0], gold)
+
+
+def test_the_same_graded_answer_to_several_questions_counts_once() -> None:
+    votes, gold = graded_votes([2.0, 1.0], items=60, relations=1)
+    assert votes.grades is not None
+    thrice = replace(
+        votes,
+        relations=["original", "order", "wording"],
+        codes=np.repeat(votes.codes, 3, axis=2),
+        grades=np.repeat(votes.grades, 3, axis=2),
+    )
+    once, more = (score(rows, Combination().fit(rows, gold, 0)) for rows in (votes, thrice))
+    np.testing.assert_allclose(once, more, atol=1e-2)
+
+
+def test_a_model_that_never_answers_gets_nothing_and_harms_nothing() -> None:
+    votes, gold = graded_votes([2.0, 1.0], items=60)
+    assert votes.grades is not None
+    codes, grades = votes.codes.copy(), votes.grades.copy()
+    codes[:, 1], grades[:, 1] = -1, np.nan
+    silent = replace(votes, codes=codes, grades=grades)
+    for rows in (silent, silent.hard()):
+        weights = Combination().fit(rows, gold, 0)
+        assert weights.annotator_weights.tolist() == [1.0, 0.0]
+        assert auroc(score(rows, weights), gold) > 0.75

@@ -195,11 +195,11 @@ def test_figures_of_labels_are_the_same_for_hard_and_for_graded_votes() -> None:
 
 def test_the_hard_figure_of_pcs_is_of_the_most_probable_label() -> None:
     votes, gold = graded_votes([1.5], items=80)
-    settings = replace(SETTINGS, optimiser="logit")
+    settings = replace(SETTINGS, optimiser="auto")
     [bench] = Replication.of({"mine": (votes, gold)}, settings).benches
-    scored = bench.on_cells("logit", ["model-0"])
+    scored = bench.on_cells("auto", ["model-0"])
     [probabilities] = [
-        cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)).probabilities for seed in (0,)
+        cross_fit(optimisers.create("auto"), votes, gold, Splits(seed=seed)).probabilities for seed in (0,)
     ]
     assert scored.hard().auroc.value == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
     table = run("rq1", {"mine": (votes, gold)}, settings).tables[0]

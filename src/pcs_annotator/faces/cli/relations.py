@@ -52,9 +52,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
 
 @command.command()
 @click.argument("source", type=options.PATH, metavar="RUN_OR_VOTES")
-@click.option(
-    "--optimiser", default="", metavar="NAME", help="How to learn; default: naive-bayes, scaling for graded votes."
-)
+@click.option("--optimiser", default="auto", show_default=True, metavar="NAME", help="How to learn.")
 @click.option("--hard", is_flag=True, help="Use labels only, as if no model gave log-probabilities.")
 @options.options_in(evaluate.Splitting)
 @options.options_in(evaluate.EvaluateRequest, "rewritten")

@@ -49,7 +49,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
         "gold_rows": weights.diagnostics.gold_rows,
         "optimiser": weights.diagnostics.optimiser,
-        "candidates": dict(weights.diagnostics.candidates),
         "weights": {
             "by_annotator": {name: share and share.weight for name, share in annotators.items()},
             "by_relation": {name: share and share.weight for name, share in relations.items()},

@@ -20,8 +20,7 @@ from pcs_annotator.judging.fit_weights import Optimiser, any_graded, optimisers
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
 SCALED_LOGPROB = "scaled logprob"
-SCALING = "scaling"
-USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
+USUAL = ("lr", "uniform", MAJORITY, ZERO_SHOT)
 OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)  # neither an optimiser on all votes nor a baseline
 DUPLICATES = ("majority-vote", "zero-shot")  # baselines that are the same as `majority` and `zero-shot`
 
@@ -152,7 +151,7 @@ def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset(
 def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
     if name == SCALED_LOGPROB:
         graded = [votes.annotators[row] for row in graded_rows(votes, name)]
-        return _learner(name, SCALING, votes.select(annotators=graded, relations=[ORIGINAL], draws=1))
+        return _learner(name, "auto", votes.select(annotators=graded, relations=[ORIGINAL], draws=1))
     if name not in (ZERO_SHOT, MAJORITY):
         return _learner(name, name, votes, rewritten)
     part = votes.hard().select(relations=[original_of(votes)], draws=1)

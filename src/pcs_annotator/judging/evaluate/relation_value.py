@@ -14,7 +14,6 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold_codes import refuse_without_gold
 from pcs_annotator.core.result_table import Content, ResultTable
-from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate import scored
 from pcs_annotator.judging.evaluate.methods import OnCells, calls_of, original_of, ready
@@ -23,7 +22,6 @@ from pcs_annotator.judging.fit_weights import any_graded
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.judging.solver import one_thread
 
-FOR_HARD_VOTES, FOR_GRADED_VOTES, FOR_MANY_LABELS = "naive-bayes", "scaling", "lr"
 WORTH = 0.01  # a gain in class AUROC that is surely smaller than this is not worth another question
 SIGNIFICANT = 0.05
 LEAST_COVERED = 10
@@ -175,13 +173,12 @@ def relation_values(
     votes: Votes,
     gold: Codes,
     how: scored.EvaluationOptions | None = None,
-    optimiser: str = "",
+    optimiser: str = "auto",
     name: str = "these votes",
 ) -> RelationValues:
     """Return what each relation adds on gold rows that the fits did not see, all on the same splits and resamples.
 
-    The optimiser is by default `naive-bayes` or, if any vote is graded, `scaling`; `auto` would choose anew with every
-    relation, and another optimiser would then look like a gain. `name` is what error messages call the votes.
+    `name` is what error messages call the votes.
     """
     how = how or scored.EvaluationOptions()
     refuse_without_gold(gold, name, "gains")
@@ -195,8 +192,6 @@ def relation_values(
             f"no gold row has an answer beside that to {original!r}: ask with more relations, for example "
             "--relations original,order,wording"
         )
-    usual = FOR_MANY_LABELS if len(votes.labels) > MANY_LABELS else FOR_HARD_VOTES
-    optimiser = optimiser or (FOR_GRADED_VOTES if any_graded(votes) else usual)
 
     def panel(*names: str) -> scored.Scored:
         chosen = OnCells(name=optimiser, optimiser=optimiser, relations=[original, *names])

@@ -1,71 +1,178 @@
-"""`auto`: whichever of a few optimisers predicts held-out gold best."""
+r"""`auto`: one learner that combines what votes and texts say in a conditional logit.
 
-from collections.abc import Sequence
+With cells $c$ (an annotator under a relation) and labels $k$, and a single maximum that Newton's method finds:
+
+$$P(k)\propto\exp\Big(a N_k+s W_k+\sum_c d_c V_{ck}+t T_k+b_k\Big)$$
+
+$N$ is the naive Bayes log-likelihood of the votes, $W$ counts votes by how often their cell is right, $V_c$ is the vote
+of one cell, and $T$ is what a model of the texts says beside how common labels are. Gaussian priors are centred on what
+works without gold, so few gold rows do no harm, and many can even turn a vote round. All but $T$ is linear in the
+votes, so that what was learned is an `Evidence`; its probabilities need no calibration.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_weights import MIN_ROWS_TO_CALIBRATE, any_graded, fit_optimiser, optimiser, optimisers
-from pcs_annotator.judging.heldout import CrossFit, Splits, cross_fits
-from pcs_annotator.judging.metrics.figures import MIN_PROBABILITY, log_loss
+from pcs_annotator.core.weights import Diagnostics, Evidence, VoteScale, Weights
+from pcs_annotator.judging.fit_weights import any_graded, one_hot, optimiser, optimisers, weights_from_evidence
+from pcs_annotator.judging.score import read_votes
+from pcs_annotator.judging.solver import fit_softmax
 
-FOR_HARD_VOTES = ("lr", "logit", "naive-bayes")
-FOR_MANY_LABELS = ("lr",)  # the others learn something about every label, and most of very many labels have no gold row
-# Shares cannot express how sure a model is, so on graded votes `lr` and `naive-bayes` predict worse; where chance makes
-# them look better on 100 gold rows, taking them costs .5 points of AUROC and 3 of accuracy.
-FOR_GRADED_VOTES = ("scaling", "logit")
+PSEUDO_VOTES = 6.0  # as many votes of a guess are added to the confusion table of a cell, per label
+LEAST_SKILL = 0.05
+RELIABLE, TEXT = 0.2, 0.6  # prior means of s and t; that of a is `_independence`
+SLOPE_SD, OFFSET_SD = 0.3, 1.0
+HABIT_VOTES = 5.0  # how many graded votes of its own a cell needs to count as much as all cells of its annotator
+PRIOR_ROWS = 0.5
+
+
+class Inputs(NamedTuple):
+    """What the regression reads of votes, and how its slopes become evidence."""
+
+    values: Floats  # `[input, row, label]`
+    centre: Floats  # the prior mean of every slope
+    table_of: Callable[[Floats], Floats]  # makes `Evidence.log_likelihood` of the slopes
+    reads: VoteScale
 
 
 @optimiser("auto")
 @dataclass(frozen=True, kw_only=True)
-class Auto:
-    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate."""
+class Combination:
+    """Combines votes and texts; of very many labels, most have no gold row, so `lr` learns weights only."""
 
-    # names of optimisers; empty for `lr`, `logit` and `naive-bayes`, if any vote is graded, `scaling` and `logit`, and
-    # for very many labels `lr`
-    candidates: Sequence[str] = ()
-    folds: int = 5  # folds of the cross-validation
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights of the best candidate with every loss; few rows' are chance, so they are not shown."""
-        names = self._names(votes)
-        fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in names]
-        losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in fits_of])) for fits_of in fits]
-        chosen = names[int(np.argmin(losses))]
-        weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
-        candidates = dict(zip(names, losses, strict=True)) if len(gold) >= MIN_ROWS_TO_CALIBRATE else {}
-        return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=candidates))
+        """Return the weights, with the posterior as their evidence; `votes.text_log_probs` is what texts say."""
+        if len(votes.labels) > MANY_LABELS:
+            weights = optimisers.create("lr").fit(votes, gold, seed)
+            return replace(weights, diagnostics=replace(weights.diagnostics, optimiser="lr"))
+        inputs = _graded(votes) if any_graded(votes) else _hard(votes, gold)
+        values, centre, log_shares = inputs.values, inputs.centre, _log_shares(gold, len(votes.labels))
+        if votes.text_log_probs is not None:
+            values = np.concatenate([values, (votes.text_log_probs - log_shares)[np.newaxis]])
+            centre = np.append(centre, TEXT)
+        precision = np.full(len(centre), SLOPE_SD**-2)
+        fit = fit_softmax(values, gold, centre, precision, offsets=OFFSET_SD**-2)
+        table = inputs.table_of(fit.slopes[: len(inputs.centre)])
+        text_slope = float(fit.slopes[-1]) if votes.text_log_probs is not None else 0.0
+        evidence = Evidence(
+            labels=votes.labels,
+            log_prior=fit.offsets,
+            log_likelihood=table,
+            reads=inputs.reads,
+            text_slope=text_slope,
+            text_offsets=-text_slope * log_shares,
+        )
+        voted = np.minimum(votes.shares().sum(axis=(0, 3)), 1.0)
+        worth = voted * table.std(axis=3).mean(axis=2)
+        return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
-    def _names(self, votes: Votes) -> Sequence[str]:
-        if not self.candidates and len(votes.labels) > MANY_LABELS:
-            return FOR_MANY_LABELS
-        return self.candidates or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
 
-    def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
-        """Return out-of-fold results in which every fold uses the candidate that predicts the other folds best.
+def _log_shares(gold: Codes, labels: int) -> Floats:
+    """Return how common each label is, as a model of the texts counts it."""
+    return np.log((np.bincount(gold, minlength=labels) + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * labels))
 
-        The choice never sees the gold of the fold that it is made for. This estimates the quality of `auto` as well as
-        a full choice inside every fold, with a thirtieth of the fits: see `docs/design/fitting.md`.
-        """
-        fits = [self._fits(name, votes, gold, splits) for name in self._names(votes)]
-        right = [[fit.probabilities[np.arange(len(gold)), gold] for fit in fits_of] for fits_of in fits]
-        losses = np.array([-np.log(np.maximum(fits_of, MIN_PROBABILITY)).mean(axis=0) for fits_of in right])
-        results = []
-        for turn, fits_of in enumerate(zip(*fits, strict=True)):
-            fold = splits.fold_of(gold, turn)
-            means = [losses[:, fold != number].mean(axis=1) for number in np.unique(fold)]
-            best = np.array([int(mean.argmin()) for mean in means])[fold]
-            results.append(
-                CrossFit(*(np.stack(parts)[best, np.arange(len(best))] for parts in zip(*fits_of, strict=True)))
-            )
-        return results
 
-    @staticmethod
-    def _fits(name: str, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
-        return cross_fits(optimisers.create(name), votes, gold, splits)
+def _hard(votes: Votes, gold: Codes) -> Inputs:
+    """Return N, W and V; the vote of a gold row is not in the tables by which it is judged itself."""
+    shares = votes.shares()
+    rows, annotators, relations, labels = shares.shape
+    cells, same = annotators * relations, np.eye(labels)
+    votes_of = shares.reshape(rows, cells, labels)
+    counts = np.einsum("icv,ik->cvk", votes_of, one_hot(gold, labels))
+    voted, hits = counts.sum(axis=(1, 2)), np.trace(counts, axis1=1, axis2=2)
+    habits = (votes_of.sum(axis=0) + 1) / (voted + labels)[:, np.newaxis]
+    pseudo = _pseudo_votes(habits, hits, voted, gold)
+    likelihood = log_confusion(counts, pseudo)
+    log_odds = np.log((hits + 1) / (voted - hits + 1))
+    trust = np.where(voted > 0, 1 + log_odds - log_odds[voted > 0].mean(), 0.0)
+    of_all = [_left_out(votes_of, gold, counts, pseudo, likelihood), np.einsum("icv,c->iv", votes_of, trust)]
+    centre = np.array([_independence(int((voted > 0).sum())), RELIABLE, *[0.0] * cells])
+
+    def table_of(slopes: Floats) -> Floats:
+        own = slopes[1] * trust + slopes[2:]
+        table = slopes[0] * likelihood + own[:, np.newaxis, np.newaxis] * same
+        return np.asarray(table.reshape(annotators, relations, labels, labels))
+
+    return Inputs(np.concatenate([of_all, votes_of.transpose(1, 0, 2)]), centre, table_of, "shares")
+
+
+def _independence(cells: int) -> float:
+    """Return what naive Bayes must be multiplied by where errors of two cells have a correlation of a half."""
+    return 2 / (cells + 1)
+
+
+def _pseudo_votes(habits: Floats, hits: Floats, voted: Floats, gold: Codes) -> Floats:
+    """Return the pseudo-votes in the tables of cells, `[cell, vote, label]`.
+
+    The less a cell's votes agree with gold beyond chance, the more its pseudo-votes are only its habits.
+    """
+    chance = habits[:, gold].mean(axis=1)
+    skill = np.maximum(((hits + 1) / (voted + 2) - chance) / (1 - chance), LEAST_SKILL)[:, np.newaxis, np.newaxis]
+    return np.asarray(PSEUDO_VOTES * ((1 - skill) * habits[:, :, np.newaxis] + skill * np.eye(habits.shape[1])))
+
+
+def log_confusion(counts: Floats, pseudo: Floats) -> Floats:
+    """Return log P(vote | label) from counts `[cell, vote, label]` and pseudo-votes."""
+    smoothed = counts + pseudo
+    return np.asarray(np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True)))
+
+
+def _left_out(votes_of: Floats, gold: Codes, counts: Floats, pseudo: Floats, likelihood: Floats) -> Floats:
+    """Return the log-likelihood of every label of gold rows, from tables that do not count the row itself.
+
+    Leaving out a row changes only the column of its own label.
+    """
+    evidence = np.tensordot(votes_of, likelihood, axes=2)
+    for label in np.unique(gold).tolist():
+        rows = np.flatnonzero(gold == label)
+        others = counts[:, :, label] - votes_of[rows] + pseudo[:, :, label]
+        logs = np.log(others) - np.log(others.sum(axis=2, keepdims=True))
+        evidence[rows, label] = np.sum(votes_of[rows] * logs, axis=(1, 2))
+    return evidence
+
+
+def _graded(votes: Votes) -> Inputs:
+    """Return the mean log-odds over models, those of each model, and those of each model and label.
+
+    They are less what each question usually gets, averaged over the questions that a model answered, in units of their
+    spread. One more slope for all models together, and one per label, lets a model earn a weight for each label.
+    """
+    log_odds, averaged = read_votes(votes, "log-odds"), read_votes(votes, "mean log-odds")
+    annotators, _, labels = log_odds.shape[1:]
+    habits = _graded_habits(log_odds)
+    unusual = averaged - averaged.sum(axis=3, keepdims=True) * habits
+    means, answered = unusual.sum(axis=2), averaged.sum(axis=(0, 2, 3))
+    variance = np.sum(means**2, axis=(0, 2)) / np.maximum(answered, 1) / labels
+    spread = np.sqrt(np.where(variance > np.finfo(np.float64).eps, variance, 1.0))
+    scaled = means / spread[:, np.newaxis]
+    of_models = scaled.transpose(1, 0, 2)
+    of_labels = of_models[:, np.newaxis] * np.eye(labels)[:, np.newaxis]
+    values = np.concatenate([[scaled.sum(axis=1)], of_models, of_labels.reshape(-1, *of_models.shape[1:])])
+    centre = np.array([1 / max(int((answered > 0).sum()), 1), *[0.0] * (len(values) - 1)])
+
+    def table_of(slopes: Floats) -> Floats:
+        own = slopes[0] + slopes[1 : annotators + 1, np.newaxis] + slopes[annotators + 1 :].reshape(annotators, labels)
+        weights = (own / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
+        return np.asarray(weights * (np.eye(labels) - habits[:, :, np.newaxis]))
+
+    return Inputs(values, centre, table_of, "mean log-odds")
+
+
+def _graded_habits(log_odds: Floats) -> Floats:
+    """Return what every cell says on average, `[annotator, relation, label]`.
+
+    Models have favourite labels, and each question has its own. Without subtracting them, offsets would make up for
+    those of all cells together, and would be wrong for an item on which some cell gave no answer.
+    """
+    total = log_odds.sum(axis=0)
+    answered = total.sum(axis=2, keepdims=True)  # an answered cell sums to 1
+    by_annotator = (total.sum(axis=1) + 1 / log_odds.shape[3]) / (answered.sum(axis=1) + 1)
+    return np.asarray((total + HABIT_VOTES * by_annotator[:, np.newaxis]) / (answered + HABIT_VOTES))

@@ -118,12 +118,7 @@ def about_weights(weights: Weights) -> str:
     if diagnostics.optimiser in LEARN_NOTHING:
         return f"the weights are fixed, because {diagnostics.optimiser} learns nothing"
     rows = f"{diagnostics.gold_rows:,} gold row{'s' if diagnostics.gold_rows > 1 else ''}"
-    text = f"weights learned from {rows} by {diagnostics.optimiser or 'a custom optimiser'}"
-    if not diagnostics.candidates:
-        return text
-    by_loss = sorted(diagnostics.candidates.items(), key=lambda pair: (pair[1], pair[0]))
-    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in by_loss)
-    return f"{text}, which had the lowest log-loss in cross-validation ({losses})"
+    return f"weights learned from {rows} by {diagnostics.optimiser or 'a custom optimiser'}"
 
 
 def about_evidence(weights: Weights) -> str:
@@ -131,7 +126,7 @@ def about_evidence(weights: Weights) -> str:
     if weights.evidence is None:
         return ""
     if weights.evidence.reads != "mean log-odds":
-        return "This optimiser also learns which labels each model confuses; the weights are a summary of that."
+        return "What is learned is also which labels each model confuses; the weights are a summary of that."
     averaged = "The log-odds of a model's answers are averaged, so its questions count the same."
     diagnostics = weights.diagnostics
     if not diagnostics.gold_rows or diagnostics.nothing_learned or diagnostics.optimiser in LEARN_NOTHING:
