@@ -18,7 +18,7 @@ from pcs_annotator.studies.paper.study import Replication, Settings
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 PAPER_ROWS = {"sentiment": 405, "gossipcop": 393, "politifact": 135}
-METHODS = ("auto", "lr", "logit", "naive-bayes", "uniform", "majority", "zero-shot")
+METHODS = ("auto", "lr", "uniform", "majority", "zero-shot")
 
 
 def simulated(rows: dict[str, int] | None = None) -> dict[str, tuple[Votes, Codes]]:

@@ -2,7 +2,7 @@
 
 Run it with `python -m benchmarks.graded [--panels]`. It needs the recorded log-probabilities of the development data:
 100 gold rows are drawn at random, `auto` learns from them, and the figures are of the other rows, mean of 20 draws.
-With `--panels` it also compares `auto` with its candidates on panels of many kinds.
+With `--panels` it also compares `auto` with simpler methods on panels of many kinds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.fit_weights import fit_coded
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.metrics.figures import auroc
-from pcs_annotator.judging.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES
 from pcs_annotator.judging.score import softmax
 from pcs_annotator.judging.solver import one_thread
 from tests.judging.metrics.alone import ece
@@ -141,7 +140,7 @@ def show_hard(sets: dict[str, Dataset]) -> None:
     gains = []
     for name, asked in ASKED_HARD.items():
         varied = mean_figures(sets[name], panel(QWEN, QUESTIONS, hard=QWEN), "auto").auroc
-        drawn = {one: mean_figures(sets[name], self_consistency(QWEN), one).auroc for one in ("uniform", "logit")}
+        drawn = {one: mean_figures(sets[name], self_consistency(QWEN), one).auroc for one in ("uniform", "auto")}
         best = max(drawn, key=drawn.__getitem__)
         gains.append(varied - drawn[best])
         rival = f"{drawn[best]:.3f} ({best}, {DRAWS} draws)"
@@ -162,7 +161,7 @@ def show_speed(rows: int = 100_000) -> None:
     )
     gold = votes.codes[:GOLD_ROWS, 0, 0, 0]
     print(f"\nscoring {rows:,} rows × 3 models × 3 labels, graded; asked at most 1 s")
-    for name in ("scaling", "logit", "lr", "uniform"):
+    for name in ("auto", "lr", "uniform"):
         weights = fit_coded(votes.take(slice(GOLD_ROWS)), gold, name)
         start = time.perf_counter()
         score(votes, weights)
@@ -185,9 +184,9 @@ PANELS: dict[str, Prepare] = {
 
 
 def show_panels(sets: dict[str, Dataset]) -> None:
-    print(f"\nauto against its candidates, AUROC, mean of {PANEL_SPLITS} draws; asked: at most .005 below the best")
+    print(f"\nauto against simpler methods, AUROC, mean of {PANEL_SPLITS} draws")
     for title, prepare in PANELS.items():
-        names = FOR_HARD_VOTES if "hard, question" in title else FOR_GRADED_VOTES
+        names = ("lr", "uniform")
         for name, data in sets.items():
             found = {one: mean_figures(data, prepare, one, PANEL_SPLITS).auroc for one in (*names, "auto")}
             behind = found["auto"] - max(found[one] for one in names)

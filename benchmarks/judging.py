@@ -104,7 +104,7 @@ def mean_auroc(data: Dataset, optimiser: str, seeds: int) -> float:
 
 
 def show_quality(seeds: int) -> None:
-    names = ["uniform", "majority", "lr", "logit", "naive-bayes", "auto"]
+    names = ["uniform", "majority", "lr", "auto"]
     print(f"\nAUROC on held-out rows, {GOLD_ROWS} gold rows drawn at random, mean of {seeds} seeds")
     print(f"  {'':22}" + "".join(f"{name:>14}" for name in names))
     sets = development_sets()

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.dawid_skene import DawidSkene
 from benchmarks.development_data import DATA
 from benchmarks.local_sets import LocalSet, local_sets, texts_in
+from benchmarks.rivals import DawidSkene, NaiveBayes, Stack
 from benchmarks.scoreboard_picture import OURS, picture, tally
-from pcs_annotator import PcsWarning, UserError
+from pcs_annotator import Optimiser, PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.judging.evaluate import methods
@@ -40,8 +40,10 @@ RIVALS = {
     "zero-shot": "best single model",
     "dawid-skene": "Dawid–Skene",
     "naive-bayes": "naive Bayes",
+    "stack": "stack with texts",
     "scaled logprob": "scaled log-probability",
 }
+LEARNERS: dict[str, Optimiser] = {"dawid-skene": DawidSkene(), "naive-bayes": NaiveBayes(), "stack": Stack()}
 SELF_CONSISTENCY = "self-consistency"
 MOST_WRONG = (0.05, 0.10)
 USABLE = ("usable, ≤ 5 % wrong", "usable, ≤ 10 % wrong")
@@ -116,7 +118,7 @@ def ours(one: LocalSet, gold: Codes, others: Mask) -> Figures:
 def rivals(one: LocalSet) -> Iterator[tuple[str, methods.Entrant]]:
     """Yield the methods that these votes allow."""
     for name, title in RIVALS.items():
-        method = methods.OnCells(name=name, optimiser=DawidSkene()) if name == "dawid-skene" else name
+        method = methods.OnCells(name=name, optimiser=LEARNERS[name]) if name in LEARNERS else name
         try:
             yield title, methods.ready(method, one.votes, one.rewritten)
         except UserError:
@@ -129,7 +131,8 @@ def rivals(one: LocalSet) -> Iterator[tuple[str, methods.Entrant]]:
 def rival(entrant: methods.Entrant, one: LocalSet, gold: Codes, others: Mask) -> Figures:
     """Return the figures of a rival, calibrated on the same gold rows; one that learns nothing keeps its label."""
     assert entrant.optimiser is not None
-    model = fit_model(entrant.votes, gold, Learning(optimiser=entrant.optimiser)).model
+    reads = isinstance(entrant.optimiser, Stack) and one.votes.texts is not None
+    model = fit_model(entrant.votes, gold, Learning(optimiser=entrant.optimiser, text=reads)).model
     new = entrant.votes.take(others)
     judged = model.judged(new)
     best = judged.best if entrant.learns else choose(judged.scores, new.labels)
@@ -250,8 +253,8 @@ PCS with the defaults of `pcs fit` (`auto`, with the model of the texts where te
 All see the same recorded answers and gold rows, and are measured on the other rows; means of {splits} draws of the gold
 rows. Every rival is calibrated on the gold rows too, so that it has a confidence; it makes no promise. *Usable*: the
 largest share of the rows, surest first, with at most so many wrong, if the threshold were known. *Accepted*: what PCS
-really accepts under its promise, where the threshold is not known. Only PCS reads the texts;
-*votes alone* is PCS without them. {spent}
+really accepts under its promise, where the threshold is not known. PCS and *stack with texts* (a conditional logit of
+votes and the same model of the texts) read the texts; *votes alone* is PCS without them. {spent}
 
 """
 

@@ -143,7 +143,7 @@ def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -
 
 def speed(data: Dataset) -> None:
     """Print the CPU time of one decision, for patterns of votes that are new and for those in the cache."""
-    for optimiser in ("lr", "naive-bayes"):
+    for optimiser in ("lr", "auto"):
         trial = next(trials(data, 1, optimiser))
         rule = exact_of(trial, order_of(trial.weights))
         codes = trial.test.codes.copy()
@@ -168,7 +168,7 @@ def main() -> None:
     fewer = max(repetitions // 5, 1)
     sets = panels()
     print(f"Exact stop, {GOLD_ROWS} gold rows, mean of {repetitions} repetitions; AUROC: change in points")
-    for optimiser in ("lr", "logit", "naive-bayes", "uniform"):
+    for optimiser in ("lr", "auto", "uniform"):
         for title, data in sets.items():
             turns = repetitions if optimiser == "lr" else fewer
             show(f"{optimiser}: {title}", [exact_row(trial) for trial in trials(data, turns, optimiser)])
