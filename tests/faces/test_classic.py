@@ -214,7 +214,7 @@ def test_weights_are_learned_and_the_better_model_weighs_more() -> None:
     assert list(pcs.weights.by_relation) == ["original", "indeed", "notably", "frankly"]
 
 
-@pytest.mark.parametrize("optimizer", ["LR", "GA", "Naive-Bayes"])
+@pytest.mark.parametrize("optimizer", ["LR", "GA", "Auto"])
 def test_five_unusable_answers_of_800_change_five_votes_and_nothing_else(optimizer: str) -> None:
     write_dataset(100)
     clean = panel(optimizer=optimizer, ledger="clean.db").fit()

@@ -97,8 +97,8 @@ def _hard(votes: Votes, gold: Codes) -> Inputs:
     centre = np.array([_independence(int((voted > 0).sum())), RELIABLE, *[0.0] * cells])
 
     def table_of(slopes: Floats) -> Floats:
-        own = slopes[1] * trust + slopes[2:]
-        table = slopes[0] * likelihood + own[:, np.newaxis, np.newaxis] * same
+        slope = slopes[1] * trust + slopes[2:]
+        table = slopes[0] * likelihood + slope[:, np.newaxis, np.newaxis] * same
         return np.asarray(table.reshape(annotators, relations, labels, labels))
 
     return Inputs(np.concatenate([of_all, votes_of.transpose(1, 0, 2)]), centre, table_of, "shares")
@@ -159,8 +159,10 @@ def _graded(votes: Votes) -> Inputs:
     centre = np.array([1 / max(int((answered > 0).sum()), 1), *[0.0] * (len(values) - 1)])
 
     def table_of(slopes: Floats) -> Floats:
-        own = slopes[0] + slopes[1 : annotators + 1, np.newaxis] + slopes[annotators + 1 :].reshape(annotators, labels)
-        weights = (own / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
+        slope = (
+            slopes[0] + slopes[1 : annotators + 1, np.newaxis] + slopes[annotators + 1 :].reshape(annotators, labels)
+        )
+        weights = (slope / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
         return np.asarray(weights * (np.eye(labels) - habits[:, :, np.newaxis]))
 
     return Inputs(values, centre, table_of, "mean log-odds")
