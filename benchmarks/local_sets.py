@@ -54,7 +54,7 @@ def texts_in(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     titles = {"multiclass_sentiment": "sentiment", "tweets_sentiment": "tweets", "fakenews_titles": "gossipcop"}
     for path in sorted(folder.glob("*.csv")):
-        table = pd.read_csv(path, dtype=str).dropna(subset=["text", "label"])
+        table = pd.read_csv(path, dtype=str).rename(columns={"gold": "label"}).dropna(subset=["text", "label"])
         found |= dict(zip(table["id"], table["text"], strict=True))
         found |= {f"{titles.get(path.stem, path.stem)}-{place}": text for place, text in enumerate(table["text"])}
     return found

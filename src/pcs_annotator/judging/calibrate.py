@@ -18,7 +18,7 @@ from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 
 CalibrationMethod = Literal["softmax", "temperature", "none"]
 
-FLOOR, LEAST_SCORE = 0.02, 1e-12
+FLOOR, LEAST_SCORE = 0.02, 1e-6  # the least of a posterior is above the slack of early stops, for its logarithm
 SLOPE_SD = 0.5
 # Models have favourite labels. With 0.5, `lr` on graded votes and 100 gold rows was 5 points too unsure.
 OFFSET_SD = 1.0

@@ -68,10 +68,10 @@ def test_no_direction_lowers_the_objective(graded: bool) -> None:
         slopes, offsets = point[: len(inputs.centre)], point[len(inputs.centre) :]
         logits = np.tensordot(slopes, inputs.values, axes=1) + offsets
         own = logits[np.arange(50), gold] - np.log(np.exp(logits).sum(axis=1))
-        prior = np.sum((slopes - inputs.centre) ** 2) / auto.SLOPE_SD**2 + np.sum(offsets**2) / auto.OFFSET_SD**2
+        prior = np.sum(((slopes - inputs.centre) / inputs.sd) ** 2) + np.sum(offsets**2)
         return float(prior / 2 - own.sum())
 
-    fit = fit_softmax(inputs.values, gold, inputs.centre, np.full(len(inputs.centre), 0.3**-2), offsets=1.0)
+    fit = fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=1.0)
     point = np.append(fit.slopes, fit.offsets)
     assert weights.diagnostics.objective == pytest.approx(loss(point))
     np.testing.assert_allclose(approx_fprime(point, loss, 1e-7), 0, atol=1e-3)
@@ -83,7 +83,7 @@ def test_evidence_is_the_posterior_of_the_fit(graded: bool) -> None:
     votes = votes if graded else votes.hard()
     inputs = auto._graded(votes) if graded else auto._hard(votes, gold)
     weights = Combination().fit(votes, gold, 0)
-    fit = fit_softmax(inputs.values, gold, inputs.centre, np.full(len(inputs.centre), 0.3**-2), offsets=1.0)
+    fit = fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=1.0)
     values = inputs.values.copy()
     if not graded:  # of gold rows, N is left out; new rows have it from the whole tables
         shares = votes.shares().reshape(60, -1, 3)

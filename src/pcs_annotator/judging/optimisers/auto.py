@@ -28,6 +28,7 @@ PSEUDO_VOTES = 6.0  # as many votes of a guess are added to the confusion table 
 LEAST_SKILL = 0.05
 RELIABLE, TEXT = 0.2, 0.6  # prior means of s and t; that of a is `_independence`
 SLOPE_SD, OFFSET_SD = 0.3, 1.0
+LABEL_SD = 0.6  # of the slopes per model and label: small models have strong favourites
 HABIT_VOTES = 5.0  # how many graded votes of its own a cell needs to count as much as all cells of its annotator
 PRIOR_ROWS = 0.5
 
@@ -37,6 +38,7 @@ class Inputs(NamedTuple):
 
     values: Floats  # `[input, row, label]`
     centre: Floats  # the prior mean of every slope
+    sd: Floats  # and its standard deviation
     table_of: Callable[[Floats], Floats]  # makes `Evidence.log_likelihood` of the slopes
     reads: VoteScale
 
@@ -54,12 +56,13 @@ class Combination:
             weights = optimisers.create("lr").fit(votes, gold, seed)
             return replace(weights, diagnostics=replace(weights.diagnostics, optimiser="lr"))
         inputs = _graded(votes) if any_graded(votes) else _hard(votes, gold)
-        values, centre, log_shares = inputs.values, inputs.centre, _log_shares(gold, len(votes.labels))
-        if votes.text_log_probs is not None:
-            values = np.concatenate([values, (votes.text_log_probs - log_shares)[np.newaxis]])
-            centre = np.append(centre, TEXT)
-        precision = np.full(len(centre), SLOPE_SD**-2)
-        fit = fit_softmax(values, gold, centre, precision, offsets=OFFSET_SD**-2)
+        values, centre, sd = inputs.values, inputs.centre, inputs.sd
+        target = one_hot(gold, len(votes.labels))
+        counts = target.sum(axis=0)
+        if votes.text_log_probs is not None:  # of a gold row, the model of the texts did not count its own label
+            values = np.concatenate([values, (votes.text_log_probs - _log_shares(counts - target))[np.newaxis]])
+            centre, sd = np.append(centre, TEXT), np.append(sd, SLOPE_SD)
+        fit = fit_softmax(values, gold, centre, sd**-2, offsets=OFFSET_SD**-2)
         table = inputs.table_of(fit.slopes[: len(inputs.centre)])
         text_slope = float(fit.slopes[-1]) if votes.text_log_probs is not None else 0.0
         evidence = Evidence(
@@ -68,16 +71,16 @@ class Combination:
             log_likelihood=table,
             reads=inputs.reads,
             text_slope=text_slope,
-            text_offsets=-text_slope * log_shares,
+            text_offsets=-text_slope * _log_shares(counts),
         )
         voted = np.minimum(votes.shares().sum(axis=(0, 3)), 1.0)
         worth = voted * table.std(axis=3).mean(axis=2)
         return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
 
-def _log_shares(gold: Codes, labels: int) -> Floats:
-    """Return how common each label is, as a model of the texts counts it."""
-    return np.log((np.bincount(gold, minlength=labels) + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * labels))
+def _log_shares(counts: Floats) -> Floats:
+    """Return how common each label is, `[…, label]`, as a model of the texts counts it."""
+    return np.log(counts + PRIOR_ROWS) - np.log((counts + PRIOR_ROWS).sum(axis=-1, keepdims=True))
 
 
 def _hard(votes: Votes, gold: Codes) -> Inputs:
@@ -101,7 +104,8 @@ def _hard(votes: Votes, gold: Codes) -> Inputs:
         table = slopes[0] * likelihood + slope[:, np.newaxis, np.newaxis] * same
         return np.asarray(table.reshape(annotators, relations, labels, labels))
 
-    return Inputs(np.concatenate([of_all, votes_of.transpose(1, 0, 2)]), centre, table_of, "shares")
+    values = np.concatenate([of_all, votes_of.transpose(1, 0, 2)])
+    return Inputs(values, centre, np.full(len(centre), SLOPE_SD), table_of, "shares")
 
 
 def _independence(cells: int) -> float:
@@ -154,9 +158,10 @@ def _graded(votes: Votes) -> Inputs:
     spread = np.sqrt(np.where(variance > np.finfo(np.float64).eps, variance, 1.0))
     scaled = means / spread[:, np.newaxis]
     of_models = scaled.transpose(1, 0, 2)
-    of_labels = of_models[:, np.newaxis] * np.eye(labels)[:, np.newaxis]
-    values = np.concatenate([[scaled.sum(axis=1)], of_models, of_labels.reshape(-1, *of_models.shape[1:])])
+    by_label = of_models[:, np.newaxis] * np.eye(labels)[:, np.newaxis]
+    values = np.concatenate([[scaled.sum(axis=1)], of_models, by_label.reshape(-1, *of_models.shape[1:])])
     centre = np.array([1 / max(int((answered > 0).sum()), 1), *[0.0] * (len(values) - 1)])
+    sd = np.where(np.arange(len(values)) > annotators, LABEL_SD, SLOPE_SD)
 
     def table_of(slopes: Floats) -> Floats:
         slope = (
@@ -165,7 +170,7 @@ def _graded(votes: Votes) -> Inputs:
         weights = (slope / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
         return np.asarray(weights * (np.eye(labels) - habits[:, :, np.newaxis]))
 
-    return Inputs(values, centre, table_of, "mean log-odds")
+    return Inputs(values, centre, sd, table_of, "mean log-odds")
 
 
 def _graded_habits(log_odds: Floats) -> Floats:
