@@ -55,6 +55,9 @@ def texts_in(folder: Path) -> dict[str, str]:
     titles = {"multiclass_sentiment": "sentiment", "tweets_sentiment": "tweets", "fakenews_titles": "gossipcop"}
     for path in sorted(folder.glob("*.csv")):
         table = pd.read_csv(path, dtype=str).rename(columns={"gold": "label"}).dropna(subset=["text", "label"])
+        if path.stem.startswith("asked_"):  # its ids are those of other texts, too
+            found |= {f"{path.stem}/{name}": text for name, text in zip(table["id"], table["text"], strict=True)}
+            continue
         found |= dict(zip(table["id"], table["text"], strict=True))
         found |= {f"{titles.get(path.stem, path.stem)}-{place}": text for place, text in enumerate(table["text"])}
     return found
@@ -99,8 +102,9 @@ def _votes(name: str, path: Path, texts: Mapping[str, str]) -> LocalSet:
     table = read_vote_table(path)
     truth = gold_codes(table.votes, list(table.gold))
     votes = table.votes.take(truth != UNLABELLED)
-    if all(row in texts for row in votes.ids):
-        votes = replace(votes, texts=[texts[row] for row in votes.ids])
+    of_rows = [texts.get(f"{name}/{row}") or texts.get(row, "") for row in votes.ids]
+    if all(of_rows):
+        votes = replace(votes, texts=of_rows)
     first = votes.select(relations=[votes.original])
     often = {
         model: int((first.select(annotators=[model]).codes >= 0).any(axis=(0, 1, 2)).sum()) > 1

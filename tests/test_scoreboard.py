@@ -74,7 +74,7 @@ def test_a_threshold_does_not_part_rows_of_one_confidence() -> None:
 def test_all_methods_see_the_same_rows(folder: Path) -> None:
     (one,) = local_sets(folder / "wide", {})
     split = one_split((one, 0))
-    rivals = ["majority vote", "best single model", "Dawid–Skene", "naive Bayes"]
+    rivals = ["majority vote", "best single model", "Dawid–Skene", "naive Bayes", "stack with texts"]
     assert list(split) == [OURS, f"{OURS}, votes alone", *rivals]
     assert split["best single model"].calls == 1
     assert split["majority vote"].calls == 2
@@ -86,7 +86,7 @@ def test_all_methods_see_the_same_rows(folder: Path) -> None:
     ahead = split[OURS].accuracy - split["naive Bayes"].accuracy
     assert dict(gaps["naive Bayes"]) == {one.name: pytest.approx(ahead, abs=0.0011)}
     drawn = picture(page)
-    assert drawn.count("<circle") + drawn.count("<path") == len(PANELS) * 4
+    assert drawn.count("<circle") + drawn.count("<path") == len(PANELS) * 5
     assert cells(rows[0])[:2] == [one.name, OURS]
 
 

@@ -233,7 +233,7 @@ def test_threads_that_ask_at_the_same_time_all_get_an_answer() -> None:
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from pcs_annotator.judging.fit_weights import optimisers\n"
         "with ThreadPoolExecutor(8) as pool:\n"
-        "    print(len(list(pool.map(optimisers.create, ['logit', 'auto', 'ga', 'lr'] * 4))))"
+        "    print(len(list(pool.map(optimisers.create, ['uniform', 'auto', 'ga', 'lr'] * 4))))"
     )
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "16"

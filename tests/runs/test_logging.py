@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -25,12 +26,14 @@ def test_a_full_log_has_requests_and_decisions_but_no_text_reply_or_key(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG, "pcs_annotator")
+    meanings = '[task.meanings]\ngood = "Praise."\nbad = "A complaint."\n'  # so that no model has to define them
+    Path("pcs.toml").write_text(f'[task]\nlabels = ["good", "bad"]\n{meanings}', encoding="utf-8")
 
     async def ask() -> None:
         async with StubServer(Behaviour(share_429=0.2, share_chatter=0.3, retry_after="none")) as stub:
             environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": stub.url}
-            models = ["openai:gpt-4o-mini"]
-            await arun(TABLE, "here", models=models, optimiser="lr", max_error=0.3, environment=environment)
+            asked: dict[str, Any] = {"models": ["openai:gpt-4o-mini"], "config": "pcs.toml"}
+            await arun(TABLE, "here", **asked, optimiser="lr", max_error=0.3, environment=environment)
             await alabel(["The harbour again."], "here", environment=environment)
 
     asyncio.run(ask())

@@ -156,8 +156,8 @@ class Task:
     among: Sequence[str] = ()
     pair: tuple[int, ...] = ()
     number: bool = False
-    definitions: Mapping[str, str] = field(default_factory=dict)
-    suggested: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    suggested: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)

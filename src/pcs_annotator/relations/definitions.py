@@ -35,7 +35,7 @@ def definition_request(task: Task, shown: Sequence[Example]) -> Request:
 def read_definitions(text: str, labels: Sequence[str]) -> Mapping[str, str]:
     r"""Return label → sentence; empty unless there is one about every label.
 
-    >>> read_definitions("- **spam**: It sells something.\\nham: Anything else.", ["ham", "spam"])
+    >>> read_definitions("- **spam**: It sells something.\nham: Anything else.", ["ham", "spam"])
     {'ham': 'Anything else.', 'spam': 'It sells something.'}
     """
     sentences: dict[str, str] = {}

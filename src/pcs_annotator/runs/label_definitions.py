@@ -10,7 +10,7 @@ from dataclasses import replace
 from pcs_annotator.asking.engine.call import Rewriter
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import ConfigError, ModelError
+from pcs_annotator.base.errors import BudgetReached, ConfigError, ModelError
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Example
@@ -92,7 +92,7 @@ def _written(request: RunRequest, config: Config, shown: list[Example]) -> tuple
             writer = Rewriter(model, ask.open_asker(opened, settings))
             try:
                 reply = await writer(definition_request(task, shown))
-            except ModelError:  # if the model cannot be asked at all, its next call says so
+            except (ModelError, BudgetReached):  # if nothing can be asked at all, the next call says so
                 return {}
             finally:
                 await ask.close_models(job)

@@ -104,7 +104,7 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(pcs: Pcs) -> None:
 
 def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(pcs: Pcs) -> None:
     votes = write_graded(Path("votes.csv"))
-    chosen = ["evaluate", votes, *QUICK, "--methods", "logit,majority,zero-shot,logprob,scaled logprob,spuq"]
+    chosen = ["evaluate", votes, *QUICK, "--methods", "auto,majority,zero-shot,logprob,scaled logprob,spuq"]
     found = pcs.json(*chosen)
     assert {one["method"]: one["uses_log_probabilities"] for one in found["methods"]} == {
         "auto": True,

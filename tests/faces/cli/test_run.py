@@ -240,7 +240,7 @@ def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, pcs: 
     assert pcs.json("run", data, *SCRIPTED, "--budget", "0.3", code=3)["calls"] == 0
     assert "0 calls" in (text := pcs.out("run", data, *SCRIPTED, "--budget-per-day", "0.3", code=3))
     labelled = len(ROWS) - found["rows_without_label"]
-    assert f"{len(ROWS)} rows: {labelled} good; {found['rows_without_label']} rows have no label" in " ".join(
+    assert f"{len(ROWS)} rows: {labelled} bad; {found['rows_without_label']} rows have no label" in " ".join(
         text.split()
     )
     assert "run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens" in " ".join(text.split())
