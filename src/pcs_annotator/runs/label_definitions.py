@@ -11,6 +11,7 @@ from pcs_annotator.asking.engine.call import Rewriter
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import BudgetReached, ConfigError, ModelError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Example
@@ -48,8 +49,10 @@ def about_definitions(config: Config) -> str:
     """Return what the relation `definitions` shows, in a sentence; empty if it is not used."""
     if not (task := config.task).definitions or not uses_definitions(config.relations.use):
         return ""
-    listed = "; ".join(f"{label}: {sentence}" for label, sentence in task.definitions.items())
-    return f"Labels under the relation {NAME} ([task.definitions] changes that): {listed}"
+    listed = "; ".join(f"{label}: {sentence.rstrip('.')}" for label, sentence in task.definitions.items())
+    shown = counted(len(task.defined_by), "gold row")
+    rows = f"; the model was shown {shown} for it, and nothing is learned from them" if task.defined_by else ""
+    return f"Labels under the relation {NAME} (yours to change in [task.definitions]): {listed}{rows}"
 
 
 def with_definitions(request: RunRequest, config: Config, dataset: Dataset, *, named: bool) -> Config:

@@ -20,11 +20,12 @@ from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.book import open_parts
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.columns import groups_of, refuse_many
+from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.fits import settings_of_fits
 from pcs_annotator.runs.gold_examples import with_gold_examples, with_known_texts
 from pcs_annotator.runs.gold_labels import check_gold, gold_of, without_examples
-from pcs_annotator.runs.label_definitions import as_if_defined, with_definitions
+from pcs_annotator.runs.label_definitions import about_definitions, as_if_defined, lacks_definitions, with_definitions
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
@@ -123,7 +124,10 @@ def _begun(part: _Part) -> _Part:
     if not request.gold_wins:
         check_gold(None if replacing else part.folder, sample)
     config, named = _with_panel(request, part.config, sample.items), bool(part.config.relations.use)
+    to_define = lacks_definitions(config)
     config = with_definitions(replace(request, fresh=request.fresh or replacing), config, sample, named=named)
+    if to_define and request.announce is not None and (reason := about_definitions(config)):
+        request.announce(DefaultPanel(relations=config.relations.use, reasons=(reason,)))
     return replace(part, replacing=replacing, config=config)
 
 
