@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "how-good.md"
 PICTURE = ROOT / "docs" / "images" / "how-good.svg"
 SHOWN = ("Method", "Calls per item", "Accuracy", "Class AUROC", "Confidence AUROC")
 LEFT_OUT = ("lr", "logit", "scaling", "naive-bayes")
-"""What `auto` chooses from."""
+"""Other learners, of which all but `lr` are gone since the record was written."""
 RIVALS = {
     "zero-shot": "one question to the best model",
     "majority": "a majority vote",
