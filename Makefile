@@ -6,7 +6,7 @@ CHECKED := src tests benchmarks scripts
 # Tests start many processes; modules are compiled once, whatever the machine's own setting is.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all check coverage format lint types walls docs bench audit clean
+.PHONY: demo test test-all check coverage format lint types walls docs bench scoreboard audit clean
 
 demo: .venv/core  ## the whole tour on the embedded model: votes, weights, report
 	$(BIN)/pcs demo
@@ -55,6 +55,9 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.batch 1 500 simulated
 	$(BIN)/python -m benchmarks.chaos
+
+scoreboard: .venv/dev  ## PCS against rivals on recorded answers that you have: make scoreboard FOLDERS="my/answers"
+	$(BIN)/python -m benchmarks.scoreboard $(FOLDERS)
 
 audit: .venv/dev  ## known vulnerabilities of the versions that were tested, in a lock of them; needs a network
 	$(BIN)/pip freeze --exclude-editable | grep -v '^pcs-example-plugin' > .venv/lock.txt

@@ -2,7 +2,8 @@
 
 Nothing is downloaded and nothing is copied. A folder may hold tables `id, text, gold` with a column per model (as made
 from TextClass-Benchmark), `items.csv` with `votes.csv` (BABE), `human_annotations.json` with `llm_annotations.json`
-(AltTest), files `answer-MODEL` (LLMs_for_CSS), or tables of votes as `pcs fit` reads them.
+(AltTest), files `answer-MODEL` (LLMs_for_CSS), `tasks.csv` with a Parquet file and panels of models for each task, or
+tables of votes as `pcs fit` reads them.
 """
 
 import json
@@ -41,7 +42,7 @@ def local_sets(folder: Path, texts: Mapping[str, str]) -> Iterator[LocalSet]:
     for path in sorted([folder, *folder.rglob("*")]):
         found: list[LocalSet] = []
         if path.is_dir():
-            found = [*_babe(path), *_alt_test(path), *_css(path)]
+            found = [*_babe(path), *_alt_test(path), *_css(path), *_listed(path)]
         elif path.name.removesuffix(".gz").endswith(".csv") and path.name not in ("items.csv", "votes.csv.gz"):
             found = [*_table(path, texts)]
         yield from (one for one in found if len(one.truth) >= FEWEST_ROWS and len(one.votes.labels) <= MOST_LABELS)
@@ -95,6 +96,25 @@ def _table(path: Path, texts: Mapping[str, str]) -> Iterator[LocalSet]:
             yield _of_answers(f"{name}, {title}", answers, gold, own)
     elif any("|" in one for one in columns) or {"annotator", "relation", "gold"} <= {*columns}:
         yield _votes(name, path, texts)
+
+
+def _listed(folder: Path) -> Iterator[LocalSet]:
+    """Yield the sets that `tasks.csv` lists, each with its panels; the two texts of a pair are read as one."""
+    if not (folder / "tasks.csv").exists():
+        return
+    import pandas as pd
+
+    for task in pd.read_csv(folder / "tasks.csv", dtype=str).fillna("").to_dict("records"):
+        table = pd.read_parquet(folder / f"{task['source']}__{task['task']}.parquet").astype(str)
+        table = table[table.gold != ""].reset_index(drop=True)
+        rows = table.index.astype(str)
+        texts = dict(zip(rows, table.text if "text" in table else table.text_a + "\n" + table.text_b, strict=True))
+        for panel in ("panel_a", "panel_b"):
+            models = [name for name in task[panel].split(";") if name]
+            answers = {model: dict(zip(rows, table[model], strict=True)) for model in models}
+            if models:
+                gold = dict(zip(rows, table.gold, strict=True))
+                yield _of_answers(f"{task['task']}, {panel[-1]}", answers, gold, texts)
 
 
 def _votes(name: str, path: Path, texts: Mapping[str, str]) -> LocalSet:

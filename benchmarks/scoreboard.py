@@ -263,7 +263,7 @@ def main() -> None:
     """Measure, and write the record and the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "folders", nargs="*", type=Path, default=[DATA / name for name in ("textclass", "babe", "recorded")]
+        "folders", nargs="*", type=Path, default=[DATA / name for name in ("textclass", "public", "babe", "recorded")]
     )
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--record", type=Path, default=ROOT / "benchmarks/results/scoreboard.md")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.local_sets import local_sets
@@ -28,7 +30,7 @@ def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four sets of the same answers, each in another layout."""
+    """Five sets of the same answers, each in another layout."""
     rows = range(ROWS)
     truth = ["a" if row % 2 == 0 else "b" for row in rows]
     models = {"one": 7, "two": 5}
@@ -48,12 +50,15 @@ def folder(tmp_path: Path) -> Path:
         path = tmp_path / "social" / f"answer-{one}"
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{row}\t{truth[row]}\t{said[one][row]}\n" for row in rows), encoding="utf-8")
+    write(tmp_path / "listed" / "tasks.csv", ["source", "task", "panel_a", "panel_b"], [["lab", "tone", "one;two", ""]])
+    columns = {"text": [f"Text {row}." for row in rows], "gold": truth, **said}
+    pq.write_table(pa.table(columns), tmp_path / "listed" / "lab__tone.parquet")
     return tmp_path
 
 
 def test_layouts_are_recognised(folder: Path) -> None:
     found = {one.name: one for one in local_sets(folder, {})}
-    assert set(found) == {"task, all models", "news", "people", "social"}
+    assert set(found) == {"task, all models", "news", "people", "social", "tone, a"}
     for one in found.values():
         assert list(one.votes.annotators) == ["one", "two"]
         right = one.votes.codes[:, :, 0, 0] == one.truth[:, np.newaxis]
