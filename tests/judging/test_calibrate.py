@@ -10,8 +10,7 @@ from pcs_annotator.base.errors import MismatchError, UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging import solver
 from pcs_annotator.judging.calibrate import UNCALIBRATED, CalibrationMethod, Calibrator, fit_calibrator, tempered
-from pcs_annotator.judging.metrics.figures import log_loss
-from tests.judging.metrics.alone import ece
+from tests.judging.metrics.alone import ece, log_loss
 
 LABELS = ("a", "b", "c")
 METHODS = get_args(CalibrationMethod)

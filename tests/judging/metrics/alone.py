@@ -16,3 +16,8 @@ def accuracy(scores: Floats, gold: Codes) -> float:
 
 def ece(scores: Floats, gold: Codes) -> float:
     return float(chosen(scores, gold).ece[0])
+
+
+def log_loss(scores: Floats, gold: Codes) -> float:
+    """The mean of −log of the gold label's probability."""
+    return float(-np.mean(np.log(scores[np.arange(len(gold)), gold])))

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, rankdata
 from sklearn.metrics import f1_score, roc_auc_score
-from sklearn.metrics import log_loss as sklearn_log_loss
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.metrics import figures as metrics
-from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence, log_loss, reliability
+from pcs_annotator.judging.metrics.figures import auroc, auroc_confidence, reliability
 from tests.builders import the
 from tests.judging.metrics.alone import accuracy, ece
 
@@ -41,7 +40,6 @@ METRICS: dict[str, Callable[[Floats, Codes], float]] = {
     "auroc": auroc,
     "accuracy": accuracy,
     "ece": ece,
-    "log_loss": log_loss,
     "macro_f1": macro_f1,
     "brier": brier,
     "aurc": aurc,
@@ -177,17 +175,6 @@ def test_no_metric_depends_on_the_order_of_rows_or_labels(rows: tuple[Floats, Co
         assert metric(turned, regold) == pytest.approx(metric(scores, gold), abs=1e-12), name
     assert accuracy_at(turned, regold, 0.3) == pytest.approx(accuracy_at(scores, gold, 0.3))
     assert review_share(turned, regold, 0.8) == review_share(scores, gold, 0.8)
-
-
-@given(tied_scores())
-def test_log_loss_equals_scikit_learn(rows: tuple[Floats, Codes]) -> None:
-    scores = 0.9 * rows[0] + 0.1 / rows[0].shape[1]
-    theirs = sklearn_log_loss(rows[1], scores, labels=range(scores.shape[1]))
-    assert log_loss(scores, rows[1]) == pytest.approx(theirs, abs=1e-9)
-
-
-def test_log_loss_of_an_impossible_label_is_finite() -> None:
-    assert log_loss(two_labels(0.0), codes(0)) == pytest.approx(-np.log(1e-12))
 
 
 def test_absent_class_is_left_out_of_the_mean() -> None:

@@ -12,14 +12,14 @@ from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.calibrate import joint_calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.metrics.figures import auroc, log_loss
+from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers import auto
 from pcs_annotator.judging.optimisers.auto import Combination, log_confusion
 from pcs_annotator.judging.score import softmax
 from pcs_annotator.judging.solver import fit_softmax
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
-from tests.judging.metrics.alone import accuracy
+from tests.judging.metrics.alone import accuracy, log_loss
 from tests.judging.strategies import coded, only_first, opposite_favourites, silenced
 from tests.judging.written import known, voted, written
 

@@ -19,7 +19,6 @@ from pcs_annotator.judging.metrics.significance import WIDENING, interval_around
 from pcs_annotator.judging.metrics.special import betaincinv
 
 BINS = 15
-MIN_PROBABILITY = 1e-12
 ROUNDING = 1e-9  # labels that share a row are added up as fractions
 # Share of resamples on which a figure must be defined: for the confidence AUROC, about five wrong labels. Measured on
 # simulated scores, without widening: intervals of an AUROC of .6 or .8 cover in 25 % of cases with one wrong label,
@@ -84,11 +83,6 @@ def auroc_confidence(scores: Floats, gold: Codes) -> float:
             f"confidence AUROC needs right and wrong labels, but all {len(gold)} are alike: label more rows"
         )
     return area
-
-
-def log_loss(scores: Floats, gold: Codes) -> float:
-    """Return the mean of −log of the gold label's probability."""
-    return float(-np.mean(np.log(np.maximum(scores[np.arange(len(gold)), gold], MIN_PROBABILITY))))
 
 
 def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[ReliabilityBin]:
