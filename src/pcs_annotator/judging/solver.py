@@ -37,7 +37,7 @@ class SoftmaxFit(NamedTuple):
     steps: int
 
 
-def fit_softmax(  # noqa: PLR0913  # what is known about the regression, one argument each
+def fit_softmax(  # what is known about the regression, one argument each
     inputs: Sequence[Floats] | Floats,
     gold: Codes,
     centre: Floats,
@@ -45,12 +45,11 @@ def fit_softmax(  # noqa: PLR0913  # what is known about the regression, one arg
     *,
     offsets: float = 0.0,
     base: Floats | float = 0.0,
-    non_negative: bool = False,
 ) -> SoftmaxFit:
     """Return the fit for a normal prior of the slopes.
 
     `precision` has one number for each slope, or is a matrix; `offsets` is that of every offset around 0, and 0 learns
-    none. `base` is $c$; `non_negative` is about slopes.
+    none. `base` is $c$.
     """
     labels, count = inputs[0].shape[1], len(inputs)
     free = labels if offsets else 0
@@ -61,7 +60,7 @@ def fit_softmax(  # noqa: PLR0913  # what is known about the regression, one arg
     loss, chances = problem.loss(point)
     while steps < NEWTON_STEPS:
         gradient, hessian = problem.derivatives(point, chances)
-        move = _minimum(point, gradient, hessian, count if non_negative else 0) - point
+        move = -np.linalg.solve(hessian, gradient)
         if float(-gradient @ move) < ENOUGH:
             break
         size, steps = 1.0, steps + 1
@@ -104,17 +103,6 @@ class _Problem:
             hessian[count:, :count] += both.T
             hessian[count:, count:] += np.diag(chances.sum(axis=0)) - chances.T @ chances
         return gradient, hessian
-
-
-def _minimum(point: Floats, gradient: Floats, hessian: Floats, bounded: int) -> Floats:
-    """Return where the quadratic approximation is smallest, with so many first coordinates not below 0."""
-    if not bounded:
-        return np.asarray(point - np.linalg.solve(hessian, gradient))
-    linear = hessian @ point - gradient
-    across, free = hessian[:bounded, bounded:], hessian[bounded:, bounded:]
-    slopes_of, start = np.linalg.solve(free, across.T), np.linalg.solve(free, linear[bounded:])
-    slopes = non_negative_minimum(hessian[:bounded, :bounded] - across @ slopes_of, linear[:bounded] - across @ start)
-    return np.append(slopes, start - slopes_of @ slopes)
 
 
 def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
