@@ -117,6 +117,11 @@ class Evidence:
         object.__setattr__(self, "text_offsets", frozen(self.text_offsets, np.float64))
 
 
+def worth_of_votes(log_likelihood: Floats) -> Floats:
+    """Return how far the vote of a cell moves the log-odds of labels, `[annotator, relation]`; see `Evidence`."""
+    return np.asarray(np.ptp(log_likelihood, axis=2).mean(axis=2))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Weights:
     """Non-negative weights over annotators and over relations, each summing to 1.

@@ -16,7 +16,7 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import Once
 from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
-from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.core.weights import Evidence, Weights, worth_of_votes
 from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model, with_texts_read
 from pcs_annotator.judging.fit_weights import fit_coded
@@ -332,7 +332,7 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     worth, evidence = weights.matrix, weights.evidence
     # one unit of log-odds is much from a model that is never sure, and little from one that always is
     if evidence is not None and evidence.reads == "shares":
-        worth = np.ptp(evidence.log_likelihood, axis=2).mean(axis=2)
+        worth = worth_of_votes(evidence.log_likelihood)
     cells = [Cell(*position) for position in np.ndindex(*worth.shape, draws)]
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 

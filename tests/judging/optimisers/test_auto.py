@@ -87,7 +87,7 @@ def test_evidence_is_the_posterior_of_the_fit(graded: bool) -> None:
     values = inputs.values.copy()
     if not graded:  # of gold rows, N is left out; new rows have it from the whole tables
         shares = votes.shares().reshape(60, -1, 3)
-        table = inputs.table_of(np.eye(len(fit.slopes))[0]).reshape(shares.shape[1], 3, 3)
+        table = inputs.cells_of(np.eye(len(fit.slopes))[0])[0].reshape(shares.shape[1], 3, 3)
         values[0] = np.einsum("icv,cvk->ik", shares, table)
     expected = softmax(np.tensordot(fit.slopes, values, axes=1) + fit.offsets)
     np.testing.assert_allclose(score(votes, weights), expected, atol=1e-9)
@@ -146,6 +146,16 @@ def test_confidence_is_the_share_of_right_labels() -> None:
     assert probabilities.max(axis=1).mean() == pytest.approx(accuracy(probabilities, gold[300:]), abs=0.04)
     assert trial is not None
     assert trial.judged.confidence.mean() == pytest.approx(trial.judged.right.mean(), abs=0.04)
+
+
+def test_a_model_is_not_worth_more_for_being_less_sure_of_everything() -> None:
+    votes, gold = graded_votes([2.0, 2.0], items=200, bias=0.0)
+    assert votes.grades is not None
+    logs = np.log(votes.grades)
+    logs[:, 1] /= 4
+    shy = replace(votes, grades=softmax(logs).astype(np.float32))
+    before, after = (Combination().fit(rows, gold, 0).annotator_weights for rows in (votes, shy))
+    np.testing.assert_allclose(after, before, atol=0.02)
 
 
 def test_a_favourite_label_is_made_up_for() -> None:

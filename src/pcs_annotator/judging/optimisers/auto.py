@@ -19,7 +19,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Diagnostics, Evidence, VoteScale, Weights
+from pcs_annotator.core.weights import Diagnostics, Evidence, VoteScale, Weights, worth_of_votes
 from pcs_annotator.judging.fit_weights import any_graded, one_hot, optimiser, optimisers, weights_from_evidence
 from pcs_annotator.judging.score import read_votes
 from pcs_annotator.judging.solver import fit_softmax
@@ -39,7 +39,7 @@ class Inputs(NamedTuple):
     values: Floats  # `[input, row, label]`
     centre: Floats  # the prior mean of every slope
     sd: Floats  # and its standard deviation
-    table_of: Callable[[Floats], Floats]  # makes `Evidence.log_likelihood` of the slopes
+    cells_of: Callable[[Floats], tuple[Floats, Floats]]  # makes `Evidence.log_likelihood` of slopes, and cells' worth
     reads: VoteScale
 
 
@@ -63,7 +63,7 @@ class Combination:
             values = np.concatenate([values, (votes.text_log_probs - _log_shares(counts - target))[np.newaxis]])
             centre, sd = np.append(centre, TEXT), np.append(sd, SLOPE_SD)
         fit = fit_softmax(values, gold, centre, sd**-2, offsets=OFFSET_SD**-2)
-        table = inputs.table_of(fit.slopes[: len(inputs.centre)])
+        table, worth = inputs.cells_of(fit.slopes[: len(inputs.centre)])
         text_slope = float(fit.slopes[-1]) if votes.text_log_probs is not None else 0.0
         evidence = Evidence(
             labels=votes.labels,
@@ -73,8 +73,6 @@ class Combination:
             text_slope=text_slope,
             text_offsets=-text_slope * _log_shares(counts),
         )
-        voted = np.minimum(votes.shares().sum(axis=(0, 3)), 1.0)
-        worth = voted * table.std(axis=3).mean(axis=2)
         return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=fit.loss, iterations=fit.steps))
 
 
@@ -99,13 +97,14 @@ def _hard(votes: Votes, gold: Codes) -> Inputs:
     of_all = [_left_out(votes_of, gold, counts, pseudo, likelihood), np.einsum("icv,c->iv", votes_of, trust)]
     centre = np.array([_independence(int((voted > 0).sum())), RELIABLE, *[0.0] * cells])
 
-    def table_of(slopes: Floats) -> Floats:
+    def cells_of(slopes: Floats) -> tuple[Floats, Floats]:
         slope = slopes[1] * trust + slopes[2:]
-        table = slopes[0] * likelihood + slope[:, np.newaxis, np.newaxis] * same
-        return np.asarray(table.reshape(annotators, relations, labels, labels))
+        by_cell = slopes[0] * likelihood + slope[:, np.newaxis, np.newaxis] * same
+        table = by_cell.reshape(annotators, relations, labels, labels)
+        return table, worth_of_votes(table) * (voted > 0).reshape(annotators, relations)
 
     values = np.concatenate([of_all, votes_of.transpose(1, 0, 2)])
-    return Inputs(values, centre, np.full(len(centre), SLOPE_SD), table_of, "shares")
+    return Inputs(values, centre, np.full(len(centre), SLOPE_SD), cells_of, "shares")
 
 
 def _independence(cells: int) -> float:
@@ -163,14 +162,20 @@ def _graded(votes: Votes) -> Inputs:
     centre = np.array([1 / max(int((answered > 0).sum()), 1), *[0.0] * (len(values) - 1)])
     sd = np.where(np.arange(len(values)) > annotators, LABEL_SD, SLOPE_SD)
 
-    def table_of(slopes: Floats) -> Floats:
+    asked = log_odds.sum(axis=(0, 3))
+
+    def cells_of(slopes: Floats) -> tuple[Floats, Floats]:
         slope = (
             slopes[0] + slopes[1 : annotators + 1, np.newaxis] + slopes[annotators + 1 :].reshape(annotators, labels)
         )
         weights = (slope / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
-        return np.asarray(weights * (np.eye(labels) - habits[:, :, np.newaxis]))
+        table = weights * (np.eye(labels) - habits[:, :, np.newaxis])
+        # in units of spread: one unit of log-odds is much from a model that is never sure
+        return table, np.abs(slope).mean(axis=1, keepdims=True) * asked / np.maximum(
+            asked.sum(axis=1, keepdims=True), 1
+        )
 
-    return Inputs(values, centre, sd, table_of, "mean log-odds")
+    return Inputs(values, centre, sd, cells_of, "mean log-odds")
 
 
 def _graded_habits(log_odds: Floats) -> Floats:
