@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
+from pcs_annotator.core.weights import Diagnostics, Evidence, Weights, worth_of_votes
 from pcs_annotator.judging.fit_weights import weights_from_evidence
 from pcs_annotator.judging.score import read_votes, softmax
 from pcs_annotator.judging.solver import fit_softmax
@@ -31,13 +31,12 @@ class DawidSkene:
         pseudo, mass = 1.0 + 2.0 * np.eye(labels), shares.sum(axis=(1, 2)) + 1e-9
         belief = mass / mass.sum(axis=1, keepdims=True)
         for _ in range(ROUNDS):
-            smoothed = np.einsum("iarv,ik->arvk", shares, belief, optimize=True) + pseudo
-            likelihood = np.log(smoothed) - np.log(smoothed.sum(axis=2, keepdims=True))
-            log_prior = np.log((belief.sum(axis=0) + 1) / (len(votes) + labels))
-            before, belief = belief, softmax(np.tensordot(shares, likelihood, axes=3) + log_prior)
+            evidence = _tables(votes, shares, belief, pseudo)
+            logits = np.tensordot(shares, evidence.log_likelihood, axes=3) + evidence.log_prior
+            before, belief = belief, softmax(logits)
             if np.abs(belief - before).max(initial=0.0) < TOLERANCE:
                 break
-        return _weights(votes, Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=likelihood))
+        return _weights(votes, evidence)
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,9 @@ class NaiveBayes:
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights, with the posterior as their evidence."""
         shares, labels = read_votes(votes, "shares"), len(votes.labels)
-        target = np.eye(labels)[gold]
         habits = (shares.sum(axis=0) + 1) / (shares.sum(axis=(0, 3)) + labels)[..., np.newaxis]
         pseudo = PSEUDO_VOTES * ((1 - TRUST) * habits[..., np.newaxis] + TRUST * np.eye(labels))
-        smoothed = np.einsum("iarv,ik->arvk", shares, target) + pseudo
-        likelihood = np.log(smoothed) - np.log(smoothed.sum(axis=2, keepdims=True))
-        log_prior = np.log((target.sum(axis=0) + 1) / (len(gold) + labels))
-        return _weights(votes, Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=likelihood))
+        return _weights(votes, _tables(votes, shares, np.eye(labels)[gold], pseudo))
 
 
 @dataclass(frozen=True)
@@ -84,5 +79,13 @@ class Stack:
         return _weights(votes, evidence)
 
 
+def _tables(votes: Votes, shares: Floats, belief: Floats, pseudo: Floats) -> Evidence:
+    """Return confusion tables and how common labels are, from what is believed about rows, `[row, label]`."""
+    smoothed = np.einsum("iarv,ik->arvk", shares, belief, optimize=True) + pseudo
+    likelihood = np.log(smoothed) - np.log(smoothed.sum(axis=2, keepdims=True))
+    log_prior = np.log((belief.sum(axis=0) + 1) / (len(belief) + belief.shape[1]))
+    return Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=likelihood)
+
+
 def _weights(votes: Votes, evidence: Evidence) -> Weights:
-    return weights_from_evidence(votes, evidence, evidence.log_likelihood.std(axis=3).mean(axis=2), Diagnostics())
+    return weights_from_evidence(votes, evidence, worth_of_votes(evidence.log_likelihood), Diagnostics())

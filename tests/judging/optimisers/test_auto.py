@@ -16,7 +16,7 @@ from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers import auto
 from pcs_annotator.judging.optimisers.auto import Combination, log_confusion
 from pcs_annotator.judging.score import softmax
-from pcs_annotator.judging.solver import fit_softmax
+from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.metrics.alone import accuracy, log_loss
@@ -57,40 +57,40 @@ def test_a_gold_row_is_not_counted_in_the_tables_by_which_it_is_judged(seed: int
         np.testing.assert_allclose(quick[row], np.einsum("cv,cvk->k", shares[row], recounted), atol=1e-10)
 
 
-@pytest.mark.parametrize("graded", [False, True])
-def test_no_direction_lowers_the_objective(graded: bool) -> None:
-    votes, gold = graded_votes([2.0, 0.2], items=50)
+def fitted(graded: bool) -> tuple[Votes, Codes, auto.Inputs, SoftmaxFit]:
+    """Votes and gold, what is read of them, and the regression on that."""
+    votes, gold = graded_votes([2.0, 0.4], items=60)
     votes = votes if graded else votes.hard()
     inputs = auto._graded(votes) if graded else auto._hard(votes, gold)
-    weights = Combination().fit(votes, gold, 0)
+    return votes, gold, inputs, fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=1.0)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_no_direction_lowers_the_objective(graded: bool) -> None:
+    votes, gold, inputs, fit = fitted(graded)
 
     def loss(point: Floats) -> float:
         slopes, offsets = point[: len(inputs.centre)], point[len(inputs.centre) :]
         logits = np.tensordot(slopes, inputs.values, axes=1) + offsets
-        own = logits[np.arange(50), gold] - np.log(np.exp(logits).sum(axis=1))
+        own = logits[np.arange(len(gold)), gold] - np.log(np.exp(logits).sum(axis=1))
         prior = np.sum(((slopes - inputs.centre) / inputs.sd) ** 2) + np.sum(offsets**2)
         return float(prior / 2 - own.sum())
 
-    fit = fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=1.0)
     point = np.append(fit.slopes, fit.offsets)
-    assert weights.diagnostics.objective == pytest.approx(loss(point))
+    assert Combination().fit(votes, gold, 0).diagnostics.objective == pytest.approx(loss(point))
     np.testing.assert_allclose(approx_fprime(point, loss, 1e-7), 0, atol=1e-3)
 
 
 @pytest.mark.parametrize("graded", [False, True])
 def test_evidence_is_the_posterior_of_the_fit(graded: bool) -> None:
-    votes, gold = graded_votes([2.0, 0.5], items=60)
-    votes = votes if graded else votes.hard()
-    inputs = auto._graded(votes) if graded else auto._hard(votes, gold)
-    weights = Combination().fit(votes, gold, 0)
-    fit = fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=1.0)
+    votes, gold, inputs, fit = fitted(graded)
     values = inputs.values.copy()
     if not graded:  # of gold rows, N is left out; new rows have it from the whole tables
-        shares = votes.shares().reshape(60, -1, 3)
+        shares = votes.shares().reshape(len(votes), -1, 3)
         table = inputs.cells_of(np.eye(len(fit.slopes))[0])[0].reshape(shares.shape[1], 3, 3)
         values[0] = np.einsum("icv,cvk->ik", shares, table)
     expected = softmax(np.tensordot(fit.slopes, values, axes=1) + fit.offsets)
-    np.testing.assert_allclose(score(votes, weights), expected, atol=1e-9)
+    np.testing.assert_allclose(score(votes, Combination().fit(votes, gold, 0)), expected, atol=1e-9)
 
 
 def test_gold_turns_the_votes_of_a_model_round_that_is_mostly_wrong() -> None:
