@@ -172,11 +172,11 @@ class Suggestion(Unchanged):
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with the remark; that there is no such label is an error."""
         task = question.task
-        if self.number > len(task.labels) or task.number or task.together or task.asked:
-            why = f"there are only {len(task.labels)} labels"
-            if task.number or task.together or task.asked:
-                why = "it is for one question with the same labels for every text"
+        if task.number or task.together or task.asked:
+            why = "it is for one question with the same labels for every text"
             raise ConfigError(f"relation {self.name!r}: {why}: leave it out")
+        if self.number > len(task.labels):
+            raise ConfigError(f"relation {self.name!r}: there are only {len(task.labels)} labels: leave it out")
         return replace(question, task=replace(task, suggested=task.labels[self.number - 1]))
 
 

@@ -45,7 +45,7 @@ class RunRequest(CommandSettings):
     format: Literal["csv", "tsv", "jsonl"] = setting("csv", "--format")
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # objects that some names stand for
-    announce: Callable[[DefaultPanel], None] | None = None  # called with the chosen questions before they are asked
+    announce: Callable[[Sequence[str]], None] | None = None  # called with sentences about what is asked, before it is
     ask_gold_sample: Callable[[int], GoldSample] | None = None  # asks a person how so many gold rows were chosen
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
     whole_table: pa.Table | None = None  # the user's table, of which `data` has what is about one of several variables

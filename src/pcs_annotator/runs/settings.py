@@ -192,7 +192,7 @@ class LearnSettings(SettingsSection):
         folds: Number of folds in every cross-validation.
         seed: Seed for everything random.
         resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
-        calibration: How scores become probabilities; none leaves them as they are.
+        calibration: How scores become probabilities; none leaves them as they are. `auto` learns probabilities at once.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
         certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
         promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which

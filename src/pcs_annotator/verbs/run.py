@@ -20,7 +20,6 @@ from pcs_annotator.runs import ask, folder_votes, learn, ledgers, resolve_config
 from pcs_annotator.runs.book import open_parts
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.columns import groups_of, refuse_many
-from pcs_annotator.runs.default_panel import DefaultPanel
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.fits import settings_of_fits
 from pcs_annotator.runs.gold_examples import with_gold_examples, with_known_texts
@@ -127,7 +126,7 @@ def _begun(part: _Part) -> _Part:
     to_define = lacks_definitions(config)
     config = with_definitions(replace(request, fresh=request.fresh or replacing), config, sample, named=named)
     if to_define and request.announce is not None and (reason := about_definitions(config)):
-        request.announce(DefaultPanel(relations=config.relations.use, reasons=(reason,)))
+        request.announce([reason])
     return replace(part, replacing=replacing, config=config)
 
 
@@ -207,7 +206,7 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item]) -> C
     panel = request.panel(config, items)
     _LOG.info("questions: %s", "; ".join(panel.reasons))
     if request.announce is not None:
-        request.announce(panel)
+        request.announce(panel.reasons)
     return panel.applied_to(config)
 
 

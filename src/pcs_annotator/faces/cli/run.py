@@ -43,7 +43,7 @@ def command(*, data: Path | str, config: Path | None, out: Path | None, **choice
         folder=folder,
         config=settings,
         progress=options.shown(),
-        announce=(lambda panel: to_terminal.show(*panel.reasons, "")) if options.shown() else None,
+        announce=(lambda sentences: to_terminal.show(*sentences, "")) if options.shown() else None,
         say=options.saying(),
         ask_gold_sample=_asked_gold_sample if options.shown() and sys.stdin.isatty() else None,
         **choices,

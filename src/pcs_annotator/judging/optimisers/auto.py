@@ -163,6 +163,7 @@ def _graded(votes: Votes) -> Inputs:
     sd = np.where(np.arange(len(values)) > annotators, LABEL_SD, SLOPE_SD)
 
     asked = log_odds.sum(axis=(0, 3))
+    share_asked = asked / np.maximum(asked.sum(axis=1, keepdims=True), 1)
 
     def cells_of(slopes: Floats) -> tuple[Floats, Floats]:
         slope = (
@@ -171,9 +172,7 @@ def _graded(votes: Votes) -> Inputs:
         weights = (slope / spread[:, np.newaxis])[:, np.newaxis, np.newaxis]
         table = weights * (np.eye(labels) - habits[:, :, np.newaxis])
         # in units of spread: one unit of log-odds is much from a model that is never sure
-        return table, np.abs(slope).mean(axis=1, keepdims=True) * asked / np.maximum(
-            asked.sum(axis=1, keepdims=True), 1
-        )
+        return table, np.abs(slope).mean(axis=1, keepdims=True) * share_asked
 
     return Inputs(values, centre, sd, cells_of, "mean log-odds")
 
