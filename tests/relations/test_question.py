@@ -112,6 +112,7 @@ def test_definitions_are_shown_beside_meanings() -> None:
     [
         ("good: Praise.\nbad: A complaint.", {"good": "Praise.", "bad": "A complaint."}),
         ("Here they are:\n1. **Bad** – : A complaint.\n\n- `good`: Praise: all of it.", {"good": "Praise: all of it."}),
+        ("GOOD: Praise: all of it. LABEL: bad: A complaint.", {"good": "Praise: all of it.", "bad": "A complaint."}),
         ("good: Praise.", {}),
         ("good: Praise.\nbad:", {}),
         ("It is good.", {}),
@@ -121,6 +122,12 @@ def test_definitions_are_read_from_a_reply(reply: str, sentences: dict[str, str]
     read = read_definitions(reply, ["good", "bad"])
     assert {**read, **sentences} == read
     assert bool(read) == bool(sentences)
+
+
+def test_a_text_that_is_repeated_is_no_definition() -> None:
+    reply = "good: I like it\nbad: A complaint."
+    assert not read_definitions(reply, ["good", "bad"], [Example("I like it very much.", "good")])
+    assert read_definitions(reply, ["good", "bad"], [Example("I like them very much.", "good")])
 
 
 def test_few_gold_rows_define_labels() -> None:

@@ -84,6 +84,20 @@ def test_a_model_that_writes_no_definitions_is_asked_without_them(tmp_path: Path
         run_in_python(data, tmp_path / "other", models=[silent], **named)
 
 
+def repeating(text: str) -> str:
+    """Write definitions that repeat the texts that are shown, or good ones if none are shown."""
+    if "LABEL: SENTENCE" not in text:
+        return silent(text)
+    return "good: looks good\nbad: looks bad" if "between tags" in text else "good: Praise.\nbad: A complaint."
+
+
+def test_a_model_that_repeats_gold_rows_is_asked_without_them(tmp_path: Path) -> None:
+    data = write_texts(tmp_path / "data.csv", range(100), 60)
+    result = run_in_python(data, tmp_path / "run", models=[repeating], labels=["good", "bad"], relations=list(DEFINED))
+    task = result.config.task
+    assert (task.definitions, task.defined_by) == ({"good": "Praise.", "bad": "A complaint."}, ())
+
+
 def test_pcs_plan_says_that_a_model_defines_the_labels(request_of: Callable[..., RunRequest], pcs: Pcs) -> None:
     printed = pcs("plan", request_of().data, "--model", "scripted:hash", "--labels", "good,bad")
     assert "a model is asked once for a sentence about each label" in printed

@@ -4,7 +4,7 @@ The gold rows that the model is shown are not learned from, because its answers 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pcs_annotator.asking.engine.call import Rewriter
@@ -67,10 +67,10 @@ def with_definitions(request: RunRequest, config: Config, dataset: Dataset, *, n
         task = before.config.task
         return _defined(config, task.definitions, task.defined_by)
     rows = [Example(row["text"], row["label"]) for row in gold_rows(request, dataset)]
-    shown = texts_to_show(rows, config.task.labels)
-    model, sentences = _written(request, config, shown)
-    if sentences:
-        return _defined(config, sentences, tuple(text_hash(row.text) for row in shown))
+    for shown in dict.fromkeys([tuple(texts_to_show(rows, config.task.labels)), ()]):  # small models repeat the texts
+        model, sentences = _written(request, config, shown)
+        if sentences:
+            return _defined(config, sentences, tuple(text_hash(row.text) for row in shown))
     if named:
         raise ConfigError(f"{model} wrote no sentence about each label: write them into [task.definitions] of pcs.toml")
     request.say(f"{model} wrote no definitions of the labels, so the relation {NAME} is left out")
@@ -83,7 +83,7 @@ def _defined(config: Config, sentences: Mapping[str, str], defined_by: tuple[str
     return replace(config, task=replace(config.task, definitions=sentences, defined_by=defined_by))
 
 
-def _written(request: RunRequest, config: Config, shown: list[Example]) -> tuple[str, Mapping[str, str]]:
+def _written(request: RunRequest, config: Config, shown: Sequence[Example]) -> tuple[str, Mapping[str, str]]:
     """Return the model that was asked, the one that rewrites or else the first, and the sentences it wrote."""
     settings = replace(request.how_to_ask(config), questions={})
     task = resolve_config.task_of(config)
@@ -99,7 +99,7 @@ def _written(request: RunRequest, config: Config, shown: list[Example]) -> tuple
                 return {}
             finally:
                 await ask.close_models(job)
-        return read_definitions(reply.text, task.labels)
+        return read_definitions(reply.text, task.labels, shown)
 
     sentences = run_sync(write)
     request.paid.add(settings.tally)
