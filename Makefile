@@ -40,7 +40,7 @@ walls: .venv/dev
 	$(BIN)/lint-imports
 
 docs: .venv/dev  ## the site, in site/
-	for page in cli config scaling how_good; do $(BIN)/python scripts/$${page}_docs.py --check || exit 1; done
+	for page in cli config scaling; do $(BIN)/python scripts/$${page}_docs.py --check || exit 1; done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/dev  ## benchmarks on this machine

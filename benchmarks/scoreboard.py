@@ -2,8 +2,8 @@
 
 Every method sees the same answers and the same gold rows, and is measured on all other rows; the means are over several
 draws of the gold rows. Rivals are calibrated on the gold rows as we are. Run it with
-`python -m benchmarks.scoreboard [--splits N] [FOLDER …]`; it writes benchmarks/results/scoreboard.md and
-docs/images/scoreboard.svg. `benchmarks/local_sets.py` says which layouts are recognised.
+`python -m benchmarks.scoreboard [--splits N] [FOLDER …]`; it writes benchmarks/results/scoreboard.md, its picture, and
+the figures of docs/how-good.md. `benchmarks/local_sets.py` says which layouts are recognised.
 """
 
 import argparse
@@ -12,15 +12,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.development_data import DATA
 from benchmarks.local_sets import LocalSet, local_sets, texts_in
+from benchmarks.package_rivals import Observed, package_rivals
 from benchmarks.rivals import DawidSkene, NaiveBayes, Stack
-from benchmarks.scoreboard_picture import OURS, picture, tally
+from benchmarks.scoreboard_picture import OURS, picture
+from benchmarks.scoreboard_record import Figures, Row, front, gold_rows, record
 from pcs_annotator import Optimiser, PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
@@ -30,6 +31,7 @@ from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise.thresholds import steps_of
 from pcs_annotator.judging.score import choose
 from pcs_annotator.judging.solver import one_thread
+from pcs_annotator.judging.text_model import fit_text_model
 from pcs_annotator.runs.learn import KnownRows, learn
 from pcs_annotator.runs.settings import LearnSettings
 
@@ -46,45 +48,7 @@ RIVALS = {
 LEARNERS: dict[str, Optimiser] = {"dawid-skene": DawidSkene(), "naive-bayes": NaiveBayes(), "stack": Stack()}
 SELF_CONSISTENCY = "self-consistency"
 MOST_WRONG = (0.05, 0.10)
-USABLE = ("usable, ≤ 5 % wrong", "usable, ≤ 10 % wrong")
-
-
-class Figures(NamedTuple):
-    """Figures of a method on the rows without gold; of promises, the share accepted and the share wrong among them."""
-
-    accuracy: float
-    confidence_auroc: float
-    usable_5: float
-    usable_10: float
-    calls: float
-    accepted_5: float = np.nan
-    wrong_5: float = np.nan
-    accepted_10: float = np.nan
-    wrong_10: float = np.nan
-
-
-class Row(NamedTuple):
-    """A method on a set, over all splits."""
-
-    set: str
-    method: str
-    splits: Sequence[Figures]
-
-    def mean(self, name: str) -> float:
-        """Return the mean of a figure; nan where it has none."""
-        values = np.array([getattr(one, name) for one in self.splits])
-        return float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
-
-    def promises(self, percent: int) -> tuple[int, int]:
-        """Return how many promises were made, and how many of them were kept on the other rows."""
-        wrong = np.array([getattr(one, f"wrong_{percent}") for one in self.splits])
-        made = wrong[np.isfinite(wrong)]
-        return len(made), int((made <= percent / 100).sum())
-
-
-def gold_rows(rows: int) -> int:
-    """Return how many rows have gold: two fifths in steps of 50, at most 200."""
-    return min(200, max(50, rows * 2 // 5 // 50 * 50))
+BEGIN, END = "<!-- figures: benchmarks/scoreboard.py -->\n", "<!-- end of the figures -->"
 
 
 def measured(sure: Floats, best: Codes, right: Mask, calls: float) -> Figures:
@@ -141,6 +105,25 @@ def rival(entrant: methods.Entrant, one: LocalSet, gold: Codes, others: Mask) ->
     return measured(values[np.arange(len(best)), best], best, right, entrant.calls.total)
 
 
+def packages(one: LocalSet, gold: Codes, others: Mask) -> Iterator[tuple[str, Figures]]:
+    """Yield the figures of rivals from other packages, as far as they are installed."""
+    votes, known = one.votes, gold != UNLABELLED
+    reader = None
+    if votes.texts is not None:
+        reader = fit_text_model([votes.texts[row] for row in np.flatnonzero(known).tolist()], gold[known], votes.labels)
+    observed = Observed(
+        votes=np.maximum(votes.codes.reshape(len(votes), -1), UNLABELLED),
+        gold=gold,
+        labels=len(votes.labels),
+        text_probabilities=None if reader is None else np.exp(reader.read(votes.texts or (), votes.labels)),
+    )
+    for title, values in package_rivals(observed).items():
+        new = values[others]
+        best = new.argmax(axis=1).astype(np.int8)
+        right = (best == one.truth[others]) & ~votes.take(others).silent
+        yield title, measured(new.max(axis=1), best, right, methods.calls_of(votes, one.rewritten).total)
+
+
 def one_split(work: tuple[LocalSet, int]) -> dict[str, Figures]:
     """Return the figures of all methods for one draw of the gold rows."""
     one, seed = work
@@ -153,6 +136,7 @@ def one_split(work: tuple[LocalSet, int]) -> dict[str, Figures]:
     with one_thread():
         found = {OURS: ours(one, gold, others)}
         found |= {title: rival(entrant, one, gold, others) for title, entrant in rivals(one)}
+        found |= dict(packages(one, gold, others))
     return found
 
 
@@ -168,97 +152,6 @@ def board(sets: Sequence[LocalSet], splits: int) -> list[Row]:
     return rows
 
 
-def share(value: float) -> str:
-    """Return a share in per cent."""
-    return "–" if np.isnan(value) else f"{100 * value:.1f}"
-
-
-def cells(row: Row) -> list[str]:
-    """Return a line of the table."""
-    figures = [share(row.mean(name)) for name in ("accuracy", "usable_5", "usable_10")]
-    figures.insert(1, "–" if np.isnan(row.mean("confidence_auroc")) else f"{row.mean('confidence_auroc'):.3f}")
-    promises = []
-    for percent in (5, 10):
-        made, kept = row.promises(percent)
-        promises.append(f"{share(row.mean(f'accepted_{percent}'))}; {kept} of {made}" if row.method == OURS else "–")
-    return [row.set, row.method, *figures, *promises, f"{row.mean('calls'):.1f}"]
-
-
-def against(rows: Sequence[Row], name: str) -> dict[str, list[tuple[str, float]]]:
-    """Return rival → the sets it is on, and how far we are ahead there in one figure."""
-    mine = {row.set: row.mean(name) for row in rows if row.method == OURS}
-    found: dict[str, list[tuple[str, float]]] = {}
-    for row in rows:
-        if row.method != OURS and np.isfinite(row.mean(name)):
-            found.setdefault(row.method, []).append((row.set, mine[row.set] - row.mean(name)))
-    return found
-
-
-def table(heading: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table as Markdown."""
-    marks = ["---" if place < 1 else "---:" for place in range(len(heading))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heading, marks, *lines]) + "\n"
-
-
-def record(sets: Sequence[LocalSet], rows: Sequence[Row], splits: int, spent: str) -> str:
-    """Return the page."""
-    mine = [row for row in rows if row.method == OURS]
-    summary = []
-    names = ("accuracy", "confidence_auroc", "usable_5", "usable_10")
-    gaps = {name: against(rows, name) for name in names}
-    for method, found in gaps["accuracy"].items():
-        line = [method, str(len(found))]
-        for name in names:
-            values = [value for _, value in gaps[name][method]]
-            line.append(f"{100 * float(np.mean(values)):+.1f} ({tally(values)})")
-        summary.append(line)
-    kept = []
-    for percent in (5, 10):
-        counts = np.array([row.promises(percent) for row in mine]).sum(axis=0)
-        accepted = share(float(np.mean([row.mean(f"accepted_{percent}") for row in mine])))
-        kept.append(
-            f"at most {percent} % wrong: promised in {counts[0]} of {splits * len(mine)} fits, kept on the other rows "
-            f"in {counts[1]} of them; {accepted} % of the rows accepted on average"
-        )
-    losses = sorted((value, name, method) for method, one in gaps["accuracy"].items() for name, value in one)
-    worst = "; ".join(f"{name}: {100 * value:+.1f} against {method}" for value, name, method in losses[:6] if value < 0)
-    lines = [
-        [one.name, f"{len(one.truth):,}", str(gold_rows(len(one.truth))), str(len(one.votes.annotators)),
-         str(len(one.votes.relations)), str(len(one.votes.labels)), "yes" if one.votes.texts else "no"]
-        for one in sets
-    ]  # fmt: skip
-    return HEAD.format(splits=splits, spent=spent) + "\n".join(
-        [
-            table(["PCS less the rival, in points", "sets", "accuracy", "confidence AUROC", *USABLE], summary),
-            "In brackets: sets on which PCS is ahead / within one point / behind.\n",
-            "Promises of PCS: " + "; ".join(kept) + ". A promise may fail in 10 % of fits.\n",
-            f"The largest losses in accuracy: {worst or 'none'}.\n",
-            "## The sets\n",
-            table(["set", "rows", "gold rows", "models", "questions", "labels", "texts known"], lines),
-            "## All figures\n",
-            table(
-                ["set", "method", "accuracy", "confidence AUROC", *USABLE,
-                 "accepted under ≤ 5 %; kept", "accepted under ≤ 10 %; kept", "calls per text"],
-                [cells(row) for row in rows],
-            ),
-        ]
-    )  # fmt: skip
-
-
-HEAD = """# Scoreboard
-
-<!-- written by benchmarks/scoreboard.py; do not edit -->
-
-PCS with the defaults of `pcs fit` (`auto`, with the model of the texts where texts are known) against simple rivals.
-All see the same recorded answers and gold rows, and are measured on the other rows; means of {splits} draws of the gold
-rows. Every rival is calibrated on the gold rows too, so that it has a confidence; it makes no promise. *Usable*: the
-largest share of the rows, surest first, with at most so many wrong, if the threshold were known. *Accepted*: what PCS
-really accepts under its promise, where the threshold is not known. PCS and *stack with texts* (a conditional logit of
-votes and the same model of the texts) read the texts; *votes alone* is PCS without them. {spent}
-
-"""
-
-
 def main() -> None:
     """Measure, and write the record and the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -268,11 +161,20 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--record", type=Path, default=ROOT / "benchmarks/results/scoreboard.md")
     parser.add_argument("--picture", type=Path, default=ROOT / "docs/images/scoreboard.svg")
-    parser.add_argument("--only-picture", action="store_true", help="draw the record that is there")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/how-good.md")
+    parser.add_argument("--only-page", action="store_true", help="show the record that is there")
     chosen = parser.parse_args()
-    if not chosen.only_picture:
+    if not chosen.only_page:
         measure_all(chosen.folders, chosen.splits, chosen.record)
-    chosen.picture.write_text(picture(chosen.record.read_text(encoding="utf-8")), encoding="utf-8")
+    written = chosen.record.read_text(encoding="utf-8")
+    chosen.picture.write_text(picture(written), encoding="utf-8")
+    chosen.page.write_text(page_with(chosen.page.read_text(encoding="utf-8"), written), encoding="utf-8")
+
+
+def page_with(page: str, written: str) -> str:
+    """Return a page of the docs with the figures of a record."""
+    head, _, rest = page.partition(BEGIN)
+    return head + BEGIN + front(written) + END + rest.partition(END)[2]
 
 
 def measure_all(folders: Sequence[Path], splits: int, out: Path) -> None:

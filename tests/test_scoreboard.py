@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.local_sets import local_sets
-from benchmarks.scoreboard import ROOT, Row, cells, gold_rows, measured, one_split, record
+from benchmarks.scoreboard import ROOT, measured, one_split, page_with
 from benchmarks.scoreboard_picture import OURS, PANELS, gaps_in, picture, tally
+from benchmarks.scoreboard_record import Row, cells, gold_rows, record
 
 ROWS = 140
 
@@ -103,6 +104,8 @@ def test_a_difference_within_a_point_is_level() -> None:
     assert tally([0.02, 0.01, -0.01, -0.011]) == "1 / 2 / 1"
 
 
-def test_the_picture_shows_the_record() -> None:
+def test_picture_and_page_show_the_record() -> None:
     page = (ROOT / "benchmarks" / "results" / "scoreboard.md").read_text(encoding="utf-8")
     assert (ROOT / "docs" / "images" / "scoreboard.svg").read_text(encoding="utf-8") == picture(page)
+    docs = (ROOT / "docs" / "how-good.md").read_text(encoding="utf-8")
+    assert page_with(docs, page) == docs
