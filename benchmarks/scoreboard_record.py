@@ -98,8 +98,8 @@ def _in_use(rows: Sequence[Row]) -> str:
     of = {method: f"{share(value)} %" for method, value in usable.items()}
     said = (
         f"**With 50 to 200 gold rows, {of[OURS]} of the labels of PCS can be used with at most 10 % of them wrong**, "
-        f"{of['majority vote']} of a majority vote's, {of['best single model']} of the best single model's, and {of[best]} "
-        f"of the best rival's ({best}). The rest are for people.\n"
+        f"{of['majority vote']} of a majority vote's, {of['best single model']} of the best single model's, and "
+        f"{of[best]} of the best rival's ({best}). The rest are for people.\n"
     )
     columns = [f"means of {len(common)} sets, %", "accuracy", *USABLE, "calls per text", "calls per usable label"]
     return said + "\n" + _table(columns, lines)
