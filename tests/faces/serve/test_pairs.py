@@ -13,6 +13,7 @@ import pcs_annotator as pcs
 from pcs_annotator.faces.serve import Limits, bodies, openapi
 from pcs_annotator.faces.serve.mcp import tools_of
 from pcs_annotator.faces.serve.service_app import App
+from pcs_annotator.faces.serve.service_page import Door, Standing, service_page
 from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.service import Service
@@ -46,6 +47,8 @@ async def test_pairs_are_labelled_as_the_command_labels_them(folder: Path) -> No
     assert [item["label"] for item in by_tool["data"]] == FOUND[:2]
     schemas = about["components"]["schemas"]
     assert schemas["ClassifyRequest"]["properties"]["input"]["oneOf"][0] == schemas["Pair"]
+    page = service_page("run@1", {"": service.task}, about, Standing(True, {}), Door("http://here", False, pairs=True))
+    assert page.count("<textarea") == 2
     validator = pytest.importorskip("jsonschema")
     validator.validate({"input": GIVEN}, schemas["ClassifyRequest"])
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -13,14 +14,16 @@ import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Task
 from pcs_annotator.faces.serve import Limits, bodies, openapi
 from pcs_annotator.faces.serve.bodies import TextQueue
 from pcs_annotator.faces.serve.metrics import AUDITED, MEDIA_TYPE, Counted, Metrics
+from pcs_annotator.faces.serve.service_page import ASSETS, Door, Standing, service_page
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.runs.book import Book
@@ -61,6 +64,7 @@ class App:
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._about = openapi.document(service.names, self._variables, pairs=bool(service.task.pair))
+        assets = {file: (content, 200, None, kind) for file, (kind, content) in ASSETS.items()}
         alive = {"status": "UP", "model_class": "pcs"}
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
@@ -69,7 +73,8 @@ class App:
             Route("/ready", _answering(self._ready)),
             Route("/metrics", _answering(self._metrics_page)),
             Route("/openapi.json", _answering(lambda: Json(self._about))),
-            Route("/", _answering(lambda: RedirectResponse("/openapi.json", 303))),
+            Route("/", self._page),
+            *(Route(f"/assets/{file}", _answering(partial(Response, *content))) for file, content in assets.items()),
         ]
         starlette = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS)
         self.asgi: ASGIApp = Counted(starlette, self._metrics)
@@ -209,6 +214,32 @@ class App:
             "outdated": next((service.outdated for service in services if service.outdated), ""),
             "queued_texts": self._queue.texts,
         }
+
+    async def _page(self, request: Request) -> Response:
+        token = bool(request.cookies or "authorization" in request.headers)
+        door = Door(str(request.base_url).rstrip("/"), token, pairs=bool(self.service.task.pair))
+        tasks: Mapping[str, Task | TaskSettings] = self._variables or {"": self.service.task}
+        page = service_page(self._model, tasks, self._about, self._standing(), door)
+        return HTMLResponse(page)
+
+    def _standing(self) -> Standing:
+        """Return how the service is, in the figures that `/ready`, `/metrics` and `pcs status` have, too."""
+        state, figures, waiting = self.state(), self.watch.figures(), self.service.waiting
+        by_decision = ", ".join(f"{count:,} {result}" for result, count in sorted(self._metrics.texts.items()))
+        drifts = [each.drift for each in self._services.values() if each.drift is not None]
+        usual = "texts are like those of the run" if drifts else "too few texts to tell whether they are like the run's"
+        left = "".join(f", {number:,.10g} left of {limit}" for limit, number in figures["budget_left"].items())
+        lines = {
+            "Status": state["reason"] or state["status"],
+            "Model": "; ".join(filter(None, [state["model"], state["outdated"]])),
+            "Since": figures["started"][:16].replace("T", " ") + " UTC",
+            "Texts": by_decision or "none yet",
+            "In progress": f"{state['queued_texts']:,} texts, room for {self._queue.most:,}",
+            "Kept for people": f"{waiting['texts']:,} texts",
+            "Drift, audit": figures["note"] or usual,
+            "Calls": f"{figures['calls']:,}, ${figures['usd']:,.4g}{left}",
+        }
+        return Standing(state["status"] == "ready", lines)
 
     def _metrics_page(self) -> Response:
         service = self.service
