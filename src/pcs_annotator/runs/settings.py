@@ -80,7 +80,7 @@ class DataSettings(SettingsSection):
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
             of `coders`, `label` or `labels`.
-        coders: Columns with the labels of one person each; default: those called `gold_<name>`.
+        coders: One column per person who labelled; default: those called `gold_<name>`.
         encoding: The encoding of a text file, such as windows-1252; default: UTF-8 if it fits, else a guess.
         sheet: The sheet of a workbook, by name or number; default: the first with a header and rows.
     """

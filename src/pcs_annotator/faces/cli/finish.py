@@ -36,13 +36,18 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
     labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{finish.goal}, in {finish.rows:,} rows, with {percent(finish.certainty, 1)} certainty"),
-        ("people", f"{counted(finish.left, 'more row')} to label; {labelled} have a person's label already"),
+        ("people", f"label {counted(finish.left, 'more row')}; {labelled} have a person's label already"),
     ]
     if finish.left:
-        lines.append(("time", f"about {max(finish.hours, 0.1):.1f} hours, at {finish.seconds:.0f} seconds a row"))
+        lines.append(("time", f"about {work_time(finish.hours)}, at {finish.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{finish.to_label}, the least certain first, or pcs review, queue Finish"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
     if finish.out is not None:
         lines.append(("labels", f"{finish.out} (columns final_label, labelled_by)"))
         lines.append(("certificate", str(finish.certificate)))
     options.show(lambda: {**asdict(finish), "hours": finish.hours}, lambda: [b.Answer(lines)])
+
+
+def work_time(hours: float) -> str:
+    """Return how long people need, as they would say it."""
+    return f"{hours:.0f} hours" if hours >= 2 else counted(max(round(60 * hours), 1), "minute")

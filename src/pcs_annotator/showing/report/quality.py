@@ -100,7 +100,7 @@ def _confused(against_gold: AgainstGold) -> b.Group:
         if at < len(lines) or against_gold.table[at].any()
     ]
     rows.append(["all", *(b.Shaded(count(times), "number quiet") for times in (*gold, against_gold.n))])
-    shares = "Below each count: its share of the gold label (column) and of the given label (line)."
+    shares = "Below each count: its share of the gold label (column) and of the label that was given (row)."
     if numbered:
         shares = "Point at a cell for its shares. Columns are gold labels by number."
     table = b.Table(

@@ -151,7 +151,7 @@ def _saved(spending: Spending | None) -> b.Block:
     needed = (
         f"A new text needs {percent(spending.questions, 1)} of all questions: pcs label stops when no open answer can"
     )
-    return b.text(f"{needed} change the label, which is as if every question had been asked.", kind="verdict")
+    return b.text(f"{needed} change the label.", kind="verdict")
 
 
 def _table(parts: Mapping[str, _Part]) -> b.Table:
