@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-ROWS = 10  # fewer give no figures
+ROWS = 12  # fewer give no figures
 
 
 class ScriptedProvider:
@@ -45,7 +45,7 @@ def graded_answer(request: Request) -> Reply:
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         topics = {row["text"]: row["topic"] for row in read_csv(data)}
     asked = request.messages[-1].content
-    topic = next(topic for text, topic in topics.items() if text in asked)
+    topic = next(topic for text, topic in topics.items() if text in asked) or "world"
     sure = 0.4 + pick(50, asked) / 100
     tokens = tuple((label, log(sure if label == topic else (1 - sure) / 3)) for label in LABELS)
     return Reply(text=topic, logprobs=(TokenPosition(topic, tokens),))
@@ -68,13 +68,20 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reu
     tour = run_tour(tmp_path, progress=False, limit=ROWS)
     assert tour.unlabelled == 0
     assert tour.votes.annotators == STYLES
-    right = [outcome.label == gold for outcome, gold in zip(tour.outcomes, tour.dataset.gold, strict=True)]
-    assert len(right) == ROWS
+    right = [outcome.label == gold for outcome, gold in zip(tour.outcomes, tour.dataset.gold, strict=True) if gold]
+    assert len(right) == ROWS - ROWS // 4
     assert sum(right) > len(right) / 2
 
     to_terminal.show(*tour_shown(tour), console=Console(width=100, highlight=False))
     text = capsys.readouterr().out
-    for words in (tour.outcomes[0].label or "", "labels in reverse order", "PCS:", "pcs run your.csv", "report.html"):
+    for words in (
+        tour.outcomes[0].label or "",
+        "labels in reverse order",
+        "PCS:",
+        "pcs run your.csv",
+        "pcs fit",
+        "report.html",
+    ):
         assert words in text
 
     monkeypatch.setattr(demo, "run_tour", lambda out, progress: run_tour(out, progress=progress, limit=ROWS))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -12,7 +13,6 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.report.quality import what_more_questions_bought
 from pcs_annotator.verbs import run
 
 LABELS = ("world", "sports", "business", "technology")
@@ -54,18 +54,18 @@ def command(out: Path) -> None:
     shown = options.shown()
     models.pull_missing(STYLES, shown=shown)
     if shown:
-        click.echo("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
+        items = "60 invented news items, 45 of them with their topic"
+        click.echo(f"{items}; 2 prompts for a small model, each asked twice\n")
     result = run_tour(out, progress=shown)
     options.show(lambda: run_view.run_json(result, []), lambda: tour_shown(result))
 
 
 def tour_shown(result: RunResult) -> list[b.Block]:
-    """Explain a run to a newcomer: one text, the gain, the answer, and what to try next."""
-    reply = answer.of_run(result)
-    lines = [line for line in reply.lines if line[0] not in ("next", "look at", "")]
-    learned = result.learned
-    gain = what_more_questions_bought(learned.figures) or learned.no_figures
-    return [_one_text(result), gain, b.note(NOT_A_BENCHMARK), b.Answer([*lines, ("next", b.strong(NEXT))])]
+    """Explain a run to a newcomer: one text, the answer, and what to try next."""
+    lines = [line for line in answer.of_run(result).lines if line[0] not in ("gold", "look at", "")]
+    folder = quote(str(result.folder.home))
+    then = [("then", f"pcs fit {folder}, pcs estimate {folder}"), ("your data", NEXT)]
+    return [_one_text(result), b.note(NOT_A_BENCHMARK), b.Answer([*lines, *then])]
 
 
 def _one_text(result: RunResult) -> b.Section:
