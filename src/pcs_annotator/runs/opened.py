@@ -18,11 +18,12 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
-from pcs_annotator.core.arrays import CODE
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.fit_model import labelled_rows, with_texts_read
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Audit, Certificate, fingerprint, in_force
@@ -32,9 +33,18 @@ from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
-from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
+from pcs_annotator.runs.learn import (
+    KnownRows,
+    Learned,
+    Looked,
+    counted_once,
+    evaluation_file,
+    learn_if_possible,
+    learning_of,
+    model_file,
+)
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
-from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_start, read_whole
+from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, read_origin, read_start, read_whole
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
@@ -160,6 +170,30 @@ class Run:
         gold = gold_of(self.folder, self.dataset, until, self.votes.groups).taken_as(self.gold_sample)
         return without_examples(gold, self.texts, self.config.task)
 
+    @cached_property
+    def labelled(self) -> tuple[Votes, Codes]:
+        """The rows with gold, each text once, and what the other texts say about theirs."""
+        gold, votes = gold_codes(self.votes, self.gold.labels), self.votes
+        once = counted_once(votes, gold, self.texts, self.gold.random_sample, self.gold.undecided)
+        how = learning_of(self.settings, shape=self.shape)
+        votes, gold = votes.take(once.distinct), gold[once.distinct]
+        return labelled_rows(with_texts_read(votes, gold, how)[0], gold)
+
+    @cached_property
+    def parts(self) -> Mapping[str, Run]:
+        """All parts of the run, by name."""
+        return {part: Run.of(self.folder.of(part)) for part in parts_in(self.folder.path)}
+
+    def to_learn(self, settings: LearnSettings) -> Votes:
+        """Return the votes with the gold rows of its siblings: the other labels, where any number of them may apply."""
+        variable, several, _ = self.folder.part.partition("=")
+        if not several or settings.optimiser != "auto":
+            return self.votes
+        others = [
+            run for part, run in self.parts.items() if part.startswith(f"{variable}=") and part != self.folder.part
+        ]
+        return replace(self.votes, siblings=[run.taught.labelled for run in others if run.folder.votes.exists()])
+
     @property
     def coders(self) -> Coders | None:
         """What several people said about the rows; None if there are fewer than two columns of labels."""
@@ -208,7 +242,7 @@ class Run:
             say(cost)
         looked = Looked(levels.spent_before(key), levels.refused or early)
         about = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
-        learned = learn_if_possible(self.votes, gold.labels, settings, about)
+        learned = learn_if_possible(self.to_learn(settings), gold.labels, settings, about)
         if (certificate := learned.model.certificate) is not None:
             tried = 0.0 if certificate.promise.tested else levels.spent_before(key, average=True)
             needed = foretold if early else certificate.rows_needed  # what the last test foretold is the best guess
@@ -227,7 +261,7 @@ class Run:
 
     def _levels(self, settings: LearnSettings, asked: object = "") -> tuple[str, LevelLedger]:
         """Return the key of a test with these settings, and the folder's ledger of levels."""
-        key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind, asked)
+        key = key_of(self.to_learn(settings), self.gold.labels, settings, self.config.task.kind, asked)
         return key, read_levels(self.folder, self.gold_ids, key)
 
     def note_test(self, certificate: Certificate | None, settings: LearnSettings, asked: object = "") -> str | None:
