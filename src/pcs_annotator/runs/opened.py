@@ -23,7 +23,6 @@ from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.fit_model import labelled_rows, with_texts_read
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Audit, Certificate, fingerprint, in_force
@@ -33,16 +32,7 @@ from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
-from pcs_annotator.runs.learn import (
-    KnownRows,
-    Learned,
-    Looked,
-    counted_once,
-    evaluation_file,
-    learn_if_possible,
-    learning_of,
-    model_file,
-)
+from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, read_origin, read_start, read_whole
 from pcs_annotator.runs.review_state import ReviewState
@@ -172,12 +162,9 @@ class Run:
 
     @cached_property
     def labelled(self) -> tuple[Votes, Codes]:
-        """The rows with gold, each text once, and what the other texts say about theirs."""
-        gold, votes = gold_codes(self.votes, self.gold.labels), self.votes
-        once = counted_once(votes, gold, self.texts, self.gold.random_sample, self.gold.undecided)
-        how = learning_of(self.settings, shape=self.shape)
-        votes, gold = votes.take(once.distinct), gold[once.distinct]
-        return labelled_rows(with_texts_read(votes, gold, how)[0], gold)
+        """The rows with gold, each text once, with what the other texts say about them."""
+        about = KnownRows(self.gold.random_sample, None, self.texts, shape=self.shape, undecided=self.gold.undecided)
+        return about.labelled(self.votes, self.gold.labels, self.settings)
 
     @cached_property
     def parts(self) -> Mapping[str, Run]:
@@ -186,12 +173,10 @@ class Run:
 
     def to_learn(self, settings: LearnSettings) -> Votes:
         """Return the votes with the gold rows of its siblings: the other labels, where any number of them may apply."""
-        variable, several, _ = self.folder.part.partition("=")
-        if not several or settings.optimiser != "auto":
+        part, variable = self.folder.part, self.folder.part.partition("=")[0]
+        if part == variable or settings.optimiser != "auto":
             return self.votes
-        others = [
-            run for part, run in self.parts.items() if part.startswith(f"{variable}=") and part != self.folder.part
-        ]
+        others = [run for name, run in self.parts.items() if name != part and name.startswith(f"{variable}=")]
         return replace(self.votes, siblings=[run.taught.labelled for run in others if run.folder.votes.exists()])
 
     @property
@@ -315,8 +300,7 @@ class Run:
 
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
-        path = self.folder.evaluation
-        figures = read_json(path, REFIT)
+        figures = read_json(path := self.folder.evaluation, REFIT)
         if figures.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
             raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
         return figures
