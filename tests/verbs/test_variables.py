@@ -19,6 +19,7 @@ from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.runs.levels import key_of
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_book, open_run
 from tests.command_line import Pcs
@@ -297,6 +298,7 @@ def test_labels_are_learned_together_by_a_run_a_fit_and_a_fit_of_one(pcs: Pcs) -
     assert all(rows.text_log_probs is not None for rows, _ in votes.siblings)
     assert not recorded.to_learn(replace(recorded.settings, optimiser="lr")).siblings
     (rows, codes), other = votes.siblings
+    assert [len(each) for each, _ in RecordedVotes.read(folder).votes.siblings] == [100, 100]
     changed = replace(votes, siblings=[(rows, np.roll(codes, 1)), other])
     keys = {key_of(each, recorded.gold.labels, recorded.settings) for each in (votes, changed, recorded.votes)}
     assert len(keys) == 3  # other gold labels, even of another label, are another test
