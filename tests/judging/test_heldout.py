@@ -1,5 +1,5 @@
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import combinations, count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -211,3 +211,15 @@ def test_folds_that_score_on_different_scales_are_ranked_alike() -> None:
     steady = cross_fit(optimisers.create("auto"), votes, gold, Splits())
     assert auroc(found.scores, gold) < auroc(found.ranks, gold) - 0.02
     assert auroc(found.ranks, gold) == pytest.approx(auroc(steady.ranks, gold))
+
+
+def test_folds_are_remembered_by_what_is_known_of_other_labels() -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=80, labels=2)
+    gold, auto = coded(votes, names), optimisers.create("auto")
+    order = np.argsort(votes.ids)
+    rows = votes.take(order)
+    siblings = [[], [(rows, gold[order])], [(rows, np.roll(gold, 3)[order])]]
+    fits = [cross_fit(auto, replace(votes, siblings=others), gold, Splits()).scores for others in siblings]
+    again = cross_fit(auto, replace(votes, siblings=siblings[1]), gold, Splits()).scores
+    np.testing.assert_array_equal(fits[1], again)
+    assert not any(np.array_equal(one, other) for one, other in combinations(fits, 2))

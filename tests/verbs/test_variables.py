@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pcs_annotator import BookResult, Item, run
@@ -15,6 +17,9 @@ from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
+from pcs_annotator.runs.levels import key_of
+from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_book, open_run
 from tests.command_line import Pcs
@@ -274,6 +279,29 @@ def test_a_fit_writes_all_labels_anew_with_what_people_said(pcs: Pcs) -> None:
     assert after["110"]["pcs_topic_final"] == other["110"]
     assert "morality" in after["110"]["pcs_frames_final"]
     assert after["5"]["pcs_topic_final"] == after["5"]["topic"]
+
+
+def test_labels_are_learned_together_by_a_run_a_fit_and_a_fit_of_one(pcs: Pcs) -> None:
+    Path("pcs.toml").write_text(CONFIG.replace('optimiser = "lr"\ntext = false', "text = true"))
+    write("data.csv", range(150), gold=100)
+    pcs.out("run", "data.csv", "-q")
+    folder, levels = Path("runs/data/variables/frames/conflict"), Path("runs/data/levels.json")
+    before = json.loads((folder / "model.json").read_text())
+    tested = levels.read_text()
+    for target in (Path("runs/data"), folder):
+        pcs.out("fit", str(target))
+        assert json.loads((folder / "model.json").read_text())["fit_id"] == before["fit_id"]
+    assert levels.read_text() == tested
+    recorded = Run.open(folder)
+    votes = recorded.to_learn(recorded.settings)
+    assert [len(rows) for rows, _ in votes.siblings] == [100, 100]
+    assert all(rows.text_log_probs is not None for rows, _ in votes.siblings)
+    assert not recorded.to_learn(replace(recorded.settings, optimiser="lr")).siblings
+    (rows, codes), other = votes.siblings
+    assert [len(each) for each, _ in RecordedVotes.read(folder).votes.siblings] == [100, 100]
+    changed = replace(votes, siblings=[(rows, np.roll(codes, 1)), other])
+    keys = {key_of(each, recorded.gold.labels, recorded.settings) for each in (votes, changed, recorded.votes)}
+    assert len(keys) == 3  # other gold labels, even of another label, are another test
 
 
 def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(

@@ -97,6 +97,8 @@ class Votes:
         read: What a model of the texts says, `[item, label]`, as logarithms of probabilities; None if none read them.
         stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
             nan where it gave none; None when none were requested.
+        siblings: The gold rows of the other labels, if these votes are about one of those that a text may have any
+            number of; their axes are sorted by name, and rows are the same if their ids are.
         grades: Probability with which a model would have answered each label, float32, same axes; nan in cells with a
             hard vote or none. What is missing to 1 went to no label. None when all votes are hard.
     """
@@ -111,6 +113,7 @@ class Votes:
     texts: Sequence[str] | None = None
     text_log_probs: Floats | None = None
     groups: Sequence[str] | None = None
+    siblings: Sequence[tuple[Votes, Codes]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", check_labels(self.labels))
@@ -240,7 +243,7 @@ class Votes:
 
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""
-        return self._rows(rows, [str(row) for row in range(len(rows))])
+        return replace(self._rows(rows, [str(row) for row in range(len(rows))]), siblings=())
 
     def select(
         self,

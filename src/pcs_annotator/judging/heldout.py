@@ -1,5 +1,6 @@
 """Scores and probabilities for gold rows from fits that did not see them."""
 
+import pickle
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -145,7 +146,9 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
     grades = b"" if votes.grades is None else votes.grades.tobytes()
     texts = b"" if votes.text_log_probs is None else votes.text_log_probs.tobytes()
-    digest = blake2b(votes.codes.tobytes() + grades + texts + gold.tobytes() + names, digest_size=16).digest()
+    siblings = pickle.dumps([(part.ids, part.codes, part.text_log_probs, codes) for part, codes in votes.siblings])
+    contents = votes.codes.tobytes() + grades + texts + gold.tobytes() + names + siblings
+    digest = blake2b(contents, digest_size=16).digest()
     key = (repr(chosen), splits.folds, splits.seed + turn, digest)
     if key not in _REMEMBERED:
         _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)

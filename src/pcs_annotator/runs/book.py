@@ -2,7 +2,8 @@
 
 A variable with one label per text has one part. One with any number of labels has a part for every label, which asks
 whether it applies. All parts share texts, ledger and log of draws, and models answer them in one call: the first part
-pays, the others read the same replies. What is learned, promised, reviewed and estimated is so for each part.
+pays, the others read the same replies. What is learned, promised, reviewed and estimated is so for each part; only
+the slopes of such labels are learned together.
 """
 
 from __future__ import annotations

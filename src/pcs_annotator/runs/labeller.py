@@ -173,7 +173,7 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     if saving.ask == "all" or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else None
-    votes, gold = recorded.votes, recorded.gold
+    votes, gold = recorded.to_learn(recorded.settings), recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
     asked = [saving.ask, prices and sorted(prices.items())]

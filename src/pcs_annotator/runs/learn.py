@@ -35,7 +35,7 @@ from pcs_annotator.judging.evaluate.held_out_figures import (
     numbers_against_gold,
 )
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
-from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels
+from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels, with_texts_read
 from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
 from pcs_annotator.judging.heldout import HeldOut, Splits
 from pcs_annotator.judging.label_shape import ONE, LabelShape
@@ -93,6 +93,13 @@ class KnownRows(NamedTuple):
     shape: LabelShape = ONE  # whether the labels are steps of a scale or paths of a tree
     coders: Coders | None = None  # what several people said; None if that is unknown
     undecided: Mask | None = None  # rows drawn at random that people judged without a decision; None for no row
+
+    def labelled(self, votes: Votes, gold: Sequence[object], settings: LearnSettings) -> tuple[Votes, Codes]:
+        """Return the rows with gold, each text once, with what the other texts say about them."""
+        codes = gold_codes(votes, gold)
+        rows = counted_once(votes, codes, self.texts, self.random_sample, self.undecided).distinct
+        how = learning_of(settings, shape=self.shape)
+        return labelled_rows(with_texts_read(votes.take(rows), codes[rows], how)[0], codes[rows])
 
 
 NOTHING_KNOWN = KnownRows()

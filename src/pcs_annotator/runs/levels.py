@@ -122,7 +122,7 @@ def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: 
     seen = fingerprint(votes.take(labelled), codes[labelled], "")
     unshaping = ("resamples", "sets", *(name for name in ("by", "tolerance") if not getattr(settings, name)))
     shaping = [value for name, value in asdict(settings).items() if name not in unshaping]
-    shaping += [kind, asked]
+    shaping += [kind, asked, *(fingerprint(rows, of_rows, "") for rows, of_rows in votes.siblings)]
     return blake2b(json.dumps([shaping, seen], default=str).encode(), digest_size=8).hexdigest()
 
 

@@ -18,7 +18,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
-from pcs_annotator.core.arrays import CODE
+from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
 from pcs_annotator.core.outcome import Outcomes
@@ -34,7 +34,7 @@ from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settin
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
-from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_origin, read_start, read_whole
+from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, read_origin, read_start, read_whole
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import Config, GoldSample, LearnSettings
@@ -160,6 +160,25 @@ class Run:
         gold = gold_of(self.folder, self.dataset, until, self.votes.groups).taken_as(self.gold_sample)
         return without_examples(gold, self.texts, self.config.task)
 
+    @cached_property
+    def labelled(self) -> tuple[Votes, Codes]:
+        """The rows with gold, each text once, with what the other texts say about them."""
+        about = KnownRows(self.gold.random_sample, None, self.texts, shape=self.shape, undecided=self.gold.undecided)
+        return about.labelled(self.votes, self.gold.labels, self.settings)
+
+    @cached_property
+    def parts(self) -> Mapping[str, Run]:
+        """All parts of the run, by name."""
+        return {part: Run.of(self.folder.of(part)) for part in parts_in(self.folder.path)}
+
+    def to_learn(self, settings: LearnSettings) -> Votes:
+        """Return the votes with the gold rows of its siblings: the other labels, where any number of them may apply."""
+        part, variable = self.folder.part, self.folder.part.partition("=")[0]
+        if part == variable or settings.optimiser != "auto":
+            return self.votes
+        others = [run for name, run in self.parts.items() if name != part and name.startswith(f"{variable}=")]
+        return replace(self.votes, siblings=[run.taught.labelled for run in others if run.folder.votes.exists()])
+
     @property
     def coders(self) -> Coders | None:
         """What several people said about the rows; None if there are fewer than two columns of labels."""
@@ -208,7 +227,7 @@ class Run:
             say(cost)
         looked = Looked(levels.spent_before(key), levels.refused or early)
         about = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, self.shape, self.coders, gold.undecided)
-        learned = learn_if_possible(self.votes, gold.labels, settings, about)
+        learned = learn_if_possible(self.to_learn(settings), gold.labels, settings, about)
         if (certificate := learned.model.certificate) is not None:
             tried = 0.0 if certificate.promise.tested else levels.spent_before(key, average=True)
             needed = foretold if early else certificate.rows_needed  # what the last test foretold is the best guess
@@ -227,7 +246,7 @@ class Run:
 
     def _levels(self, settings: LearnSettings, asked: object = "") -> tuple[str, LevelLedger]:
         """Return the key of a test with these settings, and the folder's ledger of levels."""
-        key = key_of(self.votes, self.gold.labels, settings, self.config.task.kind, asked)
+        key = key_of(self.to_learn(settings), self.gold.labels, settings, self.config.task.kind, asked)
         return key, read_levels(self.folder, self.gold_ids, key)
 
     def note_test(self, certificate: Certificate | None, settings: LearnSettings, asked: object = "") -> str | None:
@@ -281,8 +300,7 @@ class Run:
 
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
-        path = self.folder.evaluation
-        figures = read_json(path, REFIT)
+        figures = read_json(path := self.folder.evaluation, REFIT)
         if figures.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
             raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
         return figures

@@ -43,7 +43,8 @@ class RecordedVotes(NamedTuple):
         if recorded.config.task.kind == "number":
             remedy = "pcs evaluate with its own folder says how far numbers are off"
             raise GoldError(f"{source} has numbers, and methods are compared by labels: {remedy}")
-        votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None)
+        siblings = recorded.to_learn(recorded.settings).siblings
+        votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None, siblings=siblings)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
         written = written_by_model(votes.relations, recorded.config.relations)
         return cls(votes, gold, written, votes.labels if recorded.config.task.kind == "scale" else ())

@@ -192,7 +192,7 @@ def figures_of_groups(path: Path, by: str) -> held_out_figures.FiguresByGroup:
 
 def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:
     """Return the model of a run with these settings, its gold rows as judged by fits without them, and their votes."""
-    votes, gold = recorded.votes, recorded.gold
+    votes, gold = recorded.to_learn(settings), recorded.gold
     codes = gold_codes(votes, gold.labels)
     how = learning_of(settings, recorded.looked(settings), recorded.shape)
     once = counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)

@@ -55,12 +55,12 @@ def fit(  # noqa: PLR0913  # options of pcs fit
     with lock_ledger(first.ledger, say=say), Watch(first, "fit", tally) as watch:
         watch.begin()
         clear_leftovers(first.path, *(folder.own_folder for folder in book.parts.values()))
-        results = {}
-        for part, folder in book.parts.items():
-            run = Run.of(folder, ledger)
+        results, runs = {}, {part: Run.of(folder, ledger) for part, folder in book.parts.items()}
+        for part, run in runs.items():
             tally.rows_expected = len(run.dataset.items)
             how = _How(spreadsheet_safe, spare_looks, say)
-            results[part] = _fit_part(run, changes or {}, people, how)
+            shared = run.having(parts=runs) if book.named else run
+            results[part] = _fit_part(shared, changes or {}, people, how)
         tally.rows = len(run.dataset.items)
         return written(first, results, book, spreadsheet_safe=spreadsheet_safe)
 

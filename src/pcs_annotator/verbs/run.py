@@ -2,10 +2,11 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.progress import Tally
@@ -82,11 +83,15 @@ def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None
         if request.fresh and folder.ledger.exists():
             request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
         follow, results = watch.begin(), dict[str, RunResult]()
-        for name, part in parts.items():
-            announce(name)
-            asked = replace(part, request=replace(part.request, follow=follow))
-            counted = tally if not results else Tally(rows_expected=tally.rows_expected)
-            results[name] = _run(asked, [*parts], counted, started)
+        for _, names in groupby(parts, lambda name: name.partition("=")[0]):  # labels are learned about together
+            asked = dict[str, _Asked]()
+            for name in names:
+                announce(name)
+                following = replace(parts[name], request=replace(parts[name].request, follow=follow))
+                counted = Tally(rows_expected=tally.rows_expected) if results or asked else tally
+                asked[name] = _ask(following, [*parts], counted, started)
+            runs = {name: each.run for name, each in asked.items()}
+            results |= {name: _learned(each, runs) for name, each in asked.items()}
         return written(folder, results, spreadsheet_safe=request.spreadsheet_safe)
 
 
@@ -130,9 +135,19 @@ def _begun(part: _Part) -> _Part:
     return replace(part, replacing=replacing, config=config)
 
 
-def _run(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> RunResult:
-    """Rewrite, ask and learn about one variable; `parts` are all of the run."""
-    request, folder, dataset = part.request, part.folder, part.table.sample
+class _Asked(NamedTuple):
+    """One variable about which all was asked."""
+
+    part: _Part
+    run: Run
+    fits: Mapping[str, Any]  # what `pcs fit` was given
+    tally: Tally
+    seconds: Mapping[str, float]
+
+
+def _ask(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> _Asked:
+    """Rewrite, and ask about one variable; `parts` are all of the run."""
+    folder, dataset = part.folder, part.table.sample
     fits = {} if part.replacing else _kept_from_fits(folder, part.config)
     gold = gold_of(None if part.replacing else folder, dataset).taken_as(part.config.learn.gold_sample)
     gold = without_examples(gold, [item.text for item in dataset.items], part.config.task)
@@ -146,7 +161,15 @@ def _run(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> Run
         "by": config.learn.by,
     }
     recorded = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
-    learning = time.perf_counter()
+    seconds = {"prepare": asking - started, "ask": time.perf_counter() - asking}
+    return _Asked(part, recorded, fits, tally, seconds)
+
+
+def _learned(asked: _Asked, parts: Mapping[str, Run]) -> RunResult:
+    """Learn about one variable; `parts` are those that are learned about together."""
+    part, recorded, fits, tally, seconds = asked
+    request, config, learning = part.request, part.config, time.perf_counter()
+    recorded = recorded.having(parts=parts)
     learned = recorded.learn(config.learn, say=request.say)
     writing = time.perf_counter()
     recorded.write_learned(learned, config.learn, fits)
@@ -155,8 +178,7 @@ def _run(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> Run
         learned = label_whole(recorded, learned, part.table, settings, spreadsheet_safe=request.spreadsheet_safe)
         recorded.write_learned(learned, config.learn, fits)
     to_label = recorded.hand_out(learned, request.to_label)
-    steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
-    seconds = {**steps, "write": time.perf_counter() - writing}
+    seconds = {**seconds, "learn": writing - learning, "write": time.perf_counter() - writing}
     result = recorded.result(learned, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)

@@ -209,3 +209,78 @@ def test_a_model_that_never_answers_gets_nothing_and_harms_nothing() -> None:
         weights = Combination().fit(rows, gold, 0)
         assert weights.annotator_weights.tolist() == [1.0, 0.0]
         assert auroc(score(rows, weights), gold) > 0.75
+
+
+def labels_of_texts(rows: int = 260, gold_rows: int = 60, seed: int = 0) -> list[tuple[Votes, Codes]]:
+    """Votes and gold of one rare label and five others, about which two models are equally good, and one is useless."""
+    rng, both = np.random.default_rng(seed), []
+    for share in (0.07, 0.3, 0.4, 0.5, 0.3, 0.2):
+        gold = (rng.random(rows) < share).astype(np.int8)
+        gold[:gold_rows][:4] = [1, 1, 1, 0]
+        wrong = rng.random((rows, 3)) < [0.1, 0.1, 0.5]
+        both.append((votes_of((gold[:, np.newaxis] ^ wrong)[:, :, np.newaxis].tolist(), labels=("no", "yes")), gold))
+    return both
+
+
+def sharing(both: list[tuple[Votes, Codes]], rows: int = 60) -> tuple[Votes, Codes]:
+    """Return the first rows of the first label, with those of the others."""
+    (votes, gold), *others = [(votes.take(slice(rows)), gold[:rows]) for votes, gold in both]
+    return replace(votes, siblings=others), gold
+
+
+def test_a_rare_label_learns_from_the_others() -> None:
+    losses = []
+    for seed in range(8):
+        both = labels_of_texts(seed=seed)
+        votes, gold = sharing(both)
+        test, target = both[0][0].take(slice(60, None)), both[0][1][60:]
+        fits = [Combination().fit(rows, gold, 0) for rows in (votes, replace(votes, siblings=()))]
+        losses.append([log_loss(score(test, weights), target) for weights in fits])
+    together, alone = np.mean(losses, axis=0)
+    assert together < alone - 0.002
+
+
+def test_a_fold_learns_nothing_from_rows_that_it_was_not_given() -> None:
+    both = labels_of_texts()
+    votes, gold = sharing(both)
+    part = votes.take(slice(40))
+    others = [(rows.take(slice(40)), codes[:40]) for rows, codes in votes.siblings]
+    turned = [(rows, np.where(np.arange(60) < 40, codes, 1 - codes)) for rows, codes in votes.siblings]
+    expected = score(both[0][0], Combination().fit(replace(part, siblings=others), gold[:40], 0))
+    for siblings in (votes.siblings, turned):
+        weights = Combination().fit(replace(part, siblings=siblings), gold[:40], 0)
+        np.testing.assert_array_equal(score(both[0][0], weights), expected)
+
+
+def test_labels_that_say_nothing_or_were_asked_otherwise_are_not_learned_from() -> None:
+    votes, gold = sharing(labels_of_texts())
+    (rows, codes), *_ = votes.siblings
+    unknown = replace(rows, ids=[f"other {name}" for name in rows.ids])
+    useless = [(rows.without(annotator=rows.annotators[0]), codes), (rows, 0 * codes), (unknown, codes)]
+    shared, alone = (
+        Combination().fit(replace(votes, siblings=siblings), gold, 0).evidence for siblings in (useless, [])
+    )
+    assert shared is not None
+    assert alone is not None
+    np.testing.assert_array_equal(shared.log_likelihood, alone.log_likelihood)
+
+
+def test_the_texts_of_other_labels_count_where_the_label_has_texts() -> None:
+    votes, gold = sharing(labels_of_texts())
+    texts = np.log(np.where(np.eye(2)[gold] > 0, 0.7, 0.3))
+    (rows, codes), *_ = votes.siblings
+    telling = replace(rows, text_log_probs=np.log(np.where(np.eye(2)[codes] > 0, 0.9, 0.1)))
+    slopes = []
+    for own, others in ((texts, telling), (texts, rows), (texts, None), (None, telling), (None, rows)):
+        siblings = [] if others is None else [(others, codes)]
+        fit = Combination().fit(replace(votes, text_log_probs=own, siblings=siblings), gold, 0)
+        assert fit.evidence is not None
+        slopes.append(fit.evidence.text_slope)
+    assert slopes[0] != slopes[1] == slopes[2]
+    assert slopes[3:] == [0, 0]
+
+
+def test_resamples_are_learned_from_alone() -> None:
+    votes, _ = sharing(labels_of_texts())
+    assert len(votes.take(slice(10)).siblings) == 5
+    assert not votes.resampled(np.arange(10)).siblings

@@ -6,8 +6,9 @@ $$P(k)\propto\exp\Big(a N_k+s W_k+\sum_c d_c V_{ck}+t T_k+b_k\Big)$$
 
 $N$ is the naive Bayes log-likelihood of the votes, $W$ counts votes by how often their cell is right, $V_c$ is the vote
 of one cell, and $T$ is what a model of the texts says beside how common labels are. Gaussian priors are centred on what
-works without gold, so few gold rows do no harm, and many can even turn a vote round. All but $T$ is linear in the
-votes, so that what was learned is an `Evidence`; its probabilities need no calibration.
+works without gold, so few gold rows do no harm, and many can even turn a vote round. Where a text may have any number
+of labels, the priors of each are centred on the slopes that fit all of them best. All but $T$ is linear in the votes,
+so that what was learned is an `Evidence`; its probabilities need no calibration.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,8 @@ PSEUDO_VOTES = 6.0  # as many votes of a guess are added to the confusion table 
 LEAST_SKILL = 0.05
 RELIABLE, TEXT = 0.2, 0.6  # prior means of s and t; that of a is `_independence`
 SLOPE_SD, OFFSET_SD = 0.3, 1.0
+SHARED_SD = 0.15  # of a label's slopes around those of all labels of its variable
+MOST_SHARED = 10_000  # rows of other labels; from more of them, nothing is learned that is worth the time
 LABEL_SD = 0.6  # of the slopes per model and label: small models have strong favourites
 HABIT_VOTES = 5.0  # how many graded votes of its own a cell needs to count as much as all cells of its annotator
 PRIOR_ROWS = 0.5
@@ -55,16 +58,12 @@ class Combination:
         if len(votes.labels) > MANY_LABELS:
             weights = optimisers.create("lr").fit(votes, gold, seed)
             return replace(weights, diagnostics=replace(weights.diagnostics, optimiser="lr"))
-        inputs = _graded(votes) if any_graded(votes) else _hard(votes, gold)
-        values, centre, sd = inputs.values, inputs.centre, inputs.sd
-        target = one_hot(gold, len(votes.labels))
-        counts = target.sum(axis=0)
-        if votes.text_log_probs is not None:  # of a gold row, the model of the texts did not count its own label
-            values = np.concatenate([values, (votes.text_log_probs - _log_shares(counts - target))[np.newaxis]])
-            centre, sd = np.append(centre, TEXT), np.append(sd, SLOPE_SD)
-        fit = fit_softmax(values, gold, centre, sd**-2, offsets=OFFSET_SD**-2)
-        table, worth = inputs.cells_of(fit.slopes[: len(inputs.centre)])
-        text_slope = float(fit.slopes[-1]) if votes.text_log_probs is not None else 0.0
+        inputs = _shared(_inputs(votes, gold), votes, gold)
+        fit = fit_softmax(inputs.values, gold, inputs.centre, inputs.sd**-2, offsets=OFFSET_SD**-2)
+        with_text = votes.text_log_probs is not None
+        table, worth = inputs.cells_of(fit.slopes[:-1] if with_text else fit.slopes)
+        text_slope = float(fit.slopes[-1]) if with_text else 0.0
+        counts = one_hot(gold, len(votes.labels)).sum(axis=0)
         evidence = Evidence(
             labels=votes.labels,
             log_prior=fit.offsets,
@@ -74,6 +73,41 @@ class Combination:
             text_offsets=-text_slope * _log_shares(counts),
         )
         return weights_from_evidence(votes, evidence, worth, Diagnostics(objective=fit.loss, iterations=fit.steps))
+
+
+def _inputs(votes: Votes, gold: Codes) -> Inputs:
+    """Return what the regression reads of votes and texts, those of the texts last."""
+    inputs = _graded(votes) if any_graded(votes) else _hard(votes, gold)
+    if votes.text_log_probs is None:
+        return inputs
+    target = one_hot(gold, len(votes.labels))
+    # of a gold row, the model of the texts did not count its own label
+    of_texts = votes.text_log_probs - _log_shares(target.sum(axis=0) - target)
+    values = np.concatenate([inputs.values, of_texts[np.newaxis]])
+    return inputs._replace(values=values, centre=np.append(inputs.centre, TEXT), sd=np.append(inputs.sd, SLOPE_SD))
+
+
+def _shared(inputs: Inputs, votes: Votes, gold: Codes) -> Inputs:
+    """Return the inputs with priors around the slopes that fit all labels of the variable best, on the same rows.
+
+    A label that few rows have says little about its slopes. So all labels have the same first, and one for how common
+    they are; then each learns its own, from tables and with offsets that are its own.
+    """
+    size, of_all = len(inputs.values), [(inputs.values, gold)]
+    for others, codes in votes.siblings[: MOST_SHARED // len(gold)]:
+        rows = np.isin(others.ids, votes.ids)
+        part, target = others.take(rows), codes[rows]
+        alike = all(getattr(part, axis) == getattr(votes, axis) for axis in ("annotators", "relations", "labels"))
+        if alike and len(np.unique(target)) > 1 and len(values := _inputs(part, target).values[:size]) == size:
+            of_all.append((values, target))
+    if len(of_all) == 1:
+        return inputs
+    shares = [_log_shares(one_hot(target, len(votes.labels)).sum(axis=0)) for _, target in of_all]
+    common = np.repeat(shares, [len(target) for _, target in of_all], axis=0)
+    values = np.concatenate([np.concatenate([values for values, _ in of_all], axis=1), common[np.newaxis]])
+    centre, sd = np.append(inputs.centre, 0.0), np.append(inputs.sd, OFFSET_SD)
+    slopes = fit_softmax(values, np.concatenate([target for _, target in of_all]), centre, sd**-2).slopes[:size]
+    return inputs._replace(centre=slopes, sd=np.minimum(inputs.sd, SHARED_SD))
 
 
 def _log_shares(counts: Floats) -> Floats:
