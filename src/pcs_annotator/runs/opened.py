@@ -20,7 +20,7 @@ from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.events import Verdict
-from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes, labels_of_texts
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
@@ -234,6 +234,11 @@ class Run:
         """Write into the ledger of levels that a certificate was tested for; return the key of the test, if any."""
         key, levels = self._levels(settings, asked)
         return note_test(self.folder, levels, Claimed("promise", key, certificate), self.gold_ids)
+
+    @property
+    def gold_labels(self) -> Mapping[str, str] | None:
+        """Hash of a text → its gold label, for copies; None for a run without gold."""
+        return labels_of_texts(self.texts, gold_codes(self.votes, self.gold.labels), self.votes.labels)
 
     @property
     def gold_ids(self) -> list[str]:

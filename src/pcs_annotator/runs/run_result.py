@@ -13,7 +13,7 @@ from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, labels_of_texts, settled
 from pcs_annotator.core.identity import same_texts
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
@@ -208,10 +208,10 @@ class RunResult(Frame):
     @property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
-        settled = int(self.settled.sum())
-        if self.whole is not None:  # the sample has all rows with gold
-            return replace(self.whole.counts, settled=settled)
-        return Counts.of(self.outcomes, self.texts or (), settled)
+        if self.whole is not None:  # it knows the copies of gold texts, and the sample has all rows with gold
+            own = self.settled & np.array([label is not None for label in self.dataset.gold or [None]])
+            return self.whole.counts.plus(Counts(settled=int(own.sum())))
+        return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
     @property
     def texts(self) -> list[str] | None:
@@ -221,11 +221,19 @@ class RunResult(Frame):
 
     @property
     def settled(self) -> Mask:
-        """Which of the rows left for review have a text that people have labelled."""
-        same = same_texts([item.text for item in self.dataset.items])
-        labelled = np.array([label is not None for label in self.dataset.gold or [None] * len(same)], dtype=np.bool_)
+        """Which of the rows left for review have gold, or a text that people have labelled."""
         review = np.array([outcome.decision == "review" for outcome in self.outcomes], dtype=np.bool_)
-        return np.asarray(review & np.isin(same, same[labelled]))
+        return review & settled(same_texts([item.text for item in self.dataset.items]), self._gold_codes)
+
+    @property
+    def labelling(self) -> Model:
+        """The model with the gold labels of the run's texts, if there are any, for copies of them."""
+        texts = [item.text for item in self.dataset.items]
+        return replace(self.model, gold_labels=labels_of_texts(texts, self._gold_codes, self.votes.labels))
+
+    @property
+    def _gold_codes(self) -> Codes:
+        return gold_codes(self.votes, self.dataset.gold or [None] * len(self.votes))
 
     @property
     def unlabelled(self) -> int:

@@ -118,7 +118,8 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
     def learned(parts: Sequence[str]) -> WholeSets:
         return sets_in_force([book.parts[part] for part in parts], [results[part].frugal for part in parts])
 
-    outcomes = {name: labelled.outcomes for name, labelled in results.items()}
+    models = {name: replace(labelled.model, gold_labels=None) for name, labelled in results.items()}
+    outcomes = {name: [*model.judge(results[name].votes)] for name, model in models.items()}
     sets = whole_sets(book.variables, outcomes, learned)
     if out is not None:
         columns = {part: each.model_columns() for part, each in results.items()}
