@@ -87,7 +87,7 @@ def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
 
 def _columns(result: RunResult, people: Sequence[Reviewed | None]) -> ResultColumns:
     votes, model = result.votes, result.labelling
-    return result_columns(model, votes, model.judged(votes), people, result.dataset.gold)
+    return result_columns(model, votes, model.judged(votes), people, result.all_gold)
 
 
 def book_columns(

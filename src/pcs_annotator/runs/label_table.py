@@ -302,7 +302,7 @@ def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -
     items = recorded.dataset.items
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
     people = {item.id: verdict for item, verdict in reviewed if verdict is not None}
-    gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
+    gold = dict(zip(recorded.votes.ids, recorded.gold.all_labels, strict=True))
     model = replace(model, gold_labels=recorded.gold_labels)
     policy = OutputPolicy(spreadsheet_safe=spreadsheet_safe)
     return RowWriter(model=model, labels=labels, policy=policy, people=people, gold=gold)

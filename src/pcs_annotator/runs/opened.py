@@ -238,7 +238,7 @@ class Run:
     @property
     def gold_labels(self) -> Mapping[str, str] | None:
         """Hash of a text → its gold label, for copies; None for a run without gold."""
-        return labels_of_texts(self.texts, gold_codes(self.votes, self.gold.labels), self.votes.labels)
+        return labels_of_texts(self.texts, gold_codes(self.votes, self.gold.all_labels), self.votes.labels)
 
     @property
     def gold_ids(self) -> list[str]:
@@ -363,6 +363,7 @@ class Run:
             folder=self.folder,
             config=self.config,
             dataset=replace(self.dataset, gold=self.gold.labels),
+            gold_with_shown=self.gold.labels_with_shown,
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(learned.model.judge(self.votes)),

@@ -127,6 +127,7 @@ class RunResult(Frame):
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         verdicts: What people said in a review.
+        gold_with_shown: Its gold with that of rows which prompts show, and nothing is learned from; empty for the same.
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
         assumed: Those that came with the data, so that this is only assumed; None for all.
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
@@ -152,6 +153,7 @@ class RunResult(Frame):
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: HandedOut | None = None
     verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
+    gold_with_shown: Sequence[str | None] = ()
     random_sample: Mask | None = None
     assumed: Mask | None = None
     whole: WholeTable | None = None
@@ -209,7 +211,7 @@ class RunResult(Frame):
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
         if self.whole is not None:  # it knows the copies of gold texts, and the sample has all rows with gold
-            own = self.settled & np.array([label is not None for label in self.dataset.gold or [None]])
+            own = self.settled & np.array([label is not None for label in self.all_gold])
             return self.whole.counts.plus(Counts(settled=int(own.sum())))
         return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
@@ -226,6 +228,11 @@ class RunResult(Frame):
         return review & settled(same_texts([item.text for item in self.dataset.items]), self._gold_codes)
 
     @property
+    def all_gold(self) -> Sequence[str | None]:
+        """The gold label of every row, or None."""
+        return self.gold_with_shown or self.dataset.gold or [None] * len(self.votes)
+
+    @property
     def labelling(self) -> Model:
         """The model with the gold labels of the run's texts, if there are any, for copies of them."""
         texts = [item.text for item in self.dataset.items]
@@ -233,7 +240,7 @@ class RunResult(Frame):
 
     @property
     def _gold_codes(self) -> Codes:
-        return gold_codes(self.votes, self.dataset.gold or [None] * len(self.votes))
+        return gold_codes(self.votes, self.all_gold)
 
     @property
     def unlabelled(self) -> int:
