@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import sys
 import warnings
+from dataclasses import replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from pcs_annotator.runs.learn import fit_for_classifier
 SETS = ("tweets", "topics")
 ORIGINAL = ("original",)
 ORDERS = ("original", "order:reversed", "order:rotated")
+CHOSEN = {"any": (), "rivals": ORIGINAL, "voted": (*ORIGINAL, "definitions")}
+"""How suggested labels are chosen for each text → the answers that they are chosen by."""
 WORDINGS = tuple(f"wording:{number}" for number in range(4))
 
 
@@ -35,7 +39,35 @@ def panels(relations: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         "suggestions": (*ORIGINAL, *suggested),
         "definitions, 3 suggestions": (*ORIGINAL, "definitions", *suggested[:3]),
         "definitions, suggestions": (*ORIGINAL, "definitions", *suggested),
-    }
+        **{f"definitions, {size} chosen: {how}": (*ORIGINAL, "definitions", *_chosen(how, size))
+           for how in CHOSEN for size in range(1, len(suggested))},
+    }  # fmt: skip
+
+
+def _chosen(how: str, size: int) -> list[str]:
+    first = 2 if how == "rivals" else 1  # the first is the label that the model gave itself
+    return [f"{how}:{rank}" for rank in range(first, first + size)]
+
+
+def with_chosen(votes: Votes) -> Votes:
+    """Return the votes, and answers to suggestions chosen for each text, the most probable label first.
+
+    Probable is what the first answers say, labels without an answer follow by a hash of the text.
+    """
+    places = [votes.relations.index(f"suggested:{label}") for label in votes.labels]
+    codes, names = [votes.codes], [*votes.relations]
+    for how, first in CHOSEN.items():
+        counts = votes.codes[:, 0, [votes.relations.index(name) for name in first]] == np.arange(len(votes.labels))
+        hashes = [[hash_of(text, label) for label in votes.labels] for text in votes.texts or ()]
+        given = counts.sum(axis=1) - np.array(hashes)
+        ranks = np.argsort(-given, axis=1)
+        asked = np.take_along_axis(votes.codes[:, 0, places], ranks[:, :, np.newaxis], axis=1)
+        codes, names = [*codes, asked[:, np.newaxis]], [*names, *(f"{how}:{rank + 1}" for rank in range(len(places)))]
+    return replace(votes, codes=np.concatenate(codes, axis=2), relations=names)
+
+
+def hash_of(text: str, label: str) -> float:
+    return int.from_bytes(blake2b(f"{label} {text}".encode(), digest_size=6).digest()) / 2**48
 
 
 def with_texts(name: str) -> tuple[Votes, Codes]:
@@ -50,7 +82,7 @@ def with_texts(name: str) -> tuple[Votes, Codes]:
         labels=votes.labels,
         texts=[texts[name] for name in votes.ids],
     )
-    return hard, truth
+    return with_chosen(hard), truth
 
 
 def measure(votes: Votes, truth: Codes, gold_rows: int, draw: int) -> tuple[float, float]:

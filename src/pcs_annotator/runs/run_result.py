@@ -15,7 +15,7 @@ from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, labels_of_texts, settled
 from pcs_annotator.core.identity import same_texts
-from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -211,8 +211,8 @@ class RunResult(Frame):
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
         if self.whole is not None:  # it knows the copies of gold texts, and the sample has all rows with gold
-            own = self.settled & np.array([label is not None for label in self.all_gold])
-            return self.whole.counts.plus(Counts(settled=int(own.sum())))
+            gold_rows = self.settled & np.array([label is not None for label in self.all_gold])
+            return self.whole.counts.plus(Counts(settled=int(gold_rows.sum())))
         return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
     @property
@@ -231,6 +231,11 @@ class RunResult(Frame):
     def all_gold(self) -> Sequence[str | None]:
         """The gold label of every row, or None."""
         return self.gold_with_shown or self.dataset.gold or [None] * len(self.votes)
+
+    @property
+    def label_column(self) -> str:
+        """The column of `labels.csv` to use."""
+        return FINAL_LABEL if any(self.all_gold) else LABEL
 
     @property
     def labelling(self) -> Model:

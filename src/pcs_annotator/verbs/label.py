@@ -12,7 +12,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.outcome import Counts, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.early_stop import Frugal, Spending
 from pcs_annotator.judging.model import Model
@@ -62,6 +62,11 @@ class Labelled(Frame):
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return self.counts.unlabelled
+
+    @property
+    def label_column(self) -> str:
+        """The column of the file to use."""
+        return FINAL_LABEL if self.model.gold_labels else LABEL
 
     def model_columns(self) -> dict[str, pa.Array]:
         """Return the columns of results."""

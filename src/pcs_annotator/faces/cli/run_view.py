@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, LABEL, VERDICT
+from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.runs.book_result import BookResult
@@ -78,7 +77,7 @@ def _judged_json(result: RunResult | Labelled, drift: Any, notes: Sequence[str])
         "calls": result.tally.calls,
         "known_already": result.tally.from_ledger,
         "warnings": list(notes),
-        "label_column": LABEL,
+        "label_column": result.label_column,
         **_certificate_json(model),
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
@@ -159,15 +158,19 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
     cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]
+    asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
+    if labelled.frugal is not None and tally.spared:
+        share = percent(tally.spared, tally.spared + tally.questions)
+        calls = f"{calls}; {share} of the questions were spared, because the label was settled"
     lines: list[answer.Line] = [
         *(("warning", b.Styled(note, "caution")) for note in differ),
         answer.labelled(counts),
         answer.usable(labelled.model, counts),
         *answer.look_at([*(note for note in notes if note not in differ), *cut]),
-        _cost([tally]),
+        (asked, calls),
     ]
     if labelled.out != STDIO:
-        lines.append(("labels", f"{labelled.out} (column {FINAL_LABEL if labelled.model.gold_labels else LABEL})"))
+        lines.append(("labels", f"{labelled.out} (column {labelled.label_column})"))
     if review := counts.to_review:
         lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
     return [b.Answer(lines)]
@@ -237,19 +240,6 @@ def ended(results: Variables, *, differ: bool = False) -> int:
     return code
 
 
-def _cost(tallies: Sequence[Tally]) -> answer.Line:
-    """Return the calls of a command, and the share of questions that labels did not need."""
-    calls, reused, asked, spared = (
-        sum(getattr(tally, name) for tally in tallies) for name in ("calls", "from_ledger", "questions", "spared")
-    )
-    title, words = answer.cost(calls, reused, ())
-    if spared:
-        words = (
-            f"{words}; {percent(spared, spared + asked)} of the questions were spared, because the label was settled"
-        )
-    return title, words
-
-
 def _failed(results: Variables) -> Counter[str]:
     """Return reason → questions without an answer; the labels of a variable share its questions."""
     failed = defaultdict[str, Counter[str]](Counter)
@@ -269,9 +259,11 @@ def _show_variables(  # what is shown, one argument each
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
     whole = {name: to_plain(result.model) | _certificate_json(result.model) for name, result in sets.items()}
     whole = {name: value | {"decisions": sets[name].counts.decisions} for name, value in whole.items()}
-    tallies = [result.tally for result in results.values()]
+    calls, reused = (
+        sum(getattr(result.tally, name) for result in results.values()) for name in ("calls", "from_ledger")
+    )
     labelled = counted(max(result.counts.rows for result in results.values()), "row") + (variables and f", {variables}")
-    cost = [_cost(tallies)] if any(tally.calls or tally.from_ledger for tally in tallies) else []
+    cost = [answer.cost(calls, reused, ())] if calls or reused else []
     look = answer.look_at([*answer.unanswered(_failed(results)), *values["warnings"]])
     lines = [("labelled", labelled), ("use", in_words({**results, **sets})), *look, *cost, *written]
     options.show(lambda: {**values, "sets": whole}, lambda: [table, b.Answer(lines)], stderr=not written)
