@@ -34,7 +34,7 @@ def result_columns(
     """
     columns = _model_columns(model, votes, judged)
     copies = [None if of_row else label for of_row, label in zip_longest(gold, model.gold_of_copies(votes))]
-    if people or model.gold_labels:
+    if people or any(gold) or model.gold_labels:
         final = [of_row or label for of_row, label in zip_longest(gold, copies)]
         columns |= _people_columns(people, final, columns[result_names.LABEL].to_pylist(), votes.labels)
     if any(copies):
