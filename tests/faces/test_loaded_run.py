@@ -27,7 +27,7 @@ pytestmark = pytest.mark.system  # whole runs, one after the other
 
 NEW = range(1000, 1060)
 ADDED = ["pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason", "score_good", "score_bad", "p_good", "p_bad"]
-ADDED.append("pcs_error")
+ADDED += ["pcs_final_label", "pcs_error"]
 
 
 @pytest.fixture(scope="module")

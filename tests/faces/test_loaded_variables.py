@@ -116,3 +116,16 @@ def test_half_a_codebook_is_refused(folder: Path) -> None:
     (folder / "variables/tone" / "votes.parquet").unlink()
     with pytest.raises(ConfigError, match="half a run"):
         load_run(folder)
+
+
+def test_a_copy_of_a_gold_text_has_golds_labels_for_all_variables(folder: Path) -> None:
+    texts = [f" Text {row} tells a story. " for row in range(30)]
+    with loaded_from(folder) as loaded:
+        table, found = loaded.label_table(texts), loaded.label(texts)
+    for name in ("topic", "tone", "event", "frames"):
+        expected = [truth(name, row).replace("; ", ";") for row in range(30)]
+        assert table[f"pcs_{name}_final"].to_pylist() == expected
+        assert set(table[f"pcs_{name}_decision"].to_pylist()) == {"accept"}
+    assert set(table["pcs_frames_set_decision"].to_pylist()) == {"accept"}
+    assert [outcome.label for outcome in found["topic"]] == [truth("topic", row) for row in range(30)]
+    assert table["pcs_topic"].to_pylist() != table["pcs_topic_final"].to_pylist()

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator import load_run
 from pcs_annotator import run as run_in_python
 from pcs_annotator.base.errors import ConfigError, PcsWarning
+from pcs_annotator.core.outcome import COPY_OF_GOLD
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, Saving, TaskSettings
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.plan import plan
 from tests.command_line import Pcs
-from tests.simulated import run, simulated_models, truth_of, write_texts
+from tests.simulated import label, read_csv, run, simulated_models, truth_of, write_texts
 
 DEFINED = ("original", "definitions", "suggestion", "suggestion:2")
 SENTENCES = {"good": "The text is about good.", "bad": "The text is about bad."}
@@ -59,6 +61,39 @@ def test_gold_rows_that_define_labels_are_not_learned_from(request_of: Callable[
     assert len(result.config.task.defined_by) == shown == 2
     kept = Run.open(result.folder.home).gold
     assert result.learned.model.gold_rows == 60 - shown == sum(label is not None for label in kept.labels)
+    # their label is gold's all the same, also of their copies, and nobody labels them again
+    rows = read_csv(result.folder.labels)
+    assert [row["pcs_final_label"] for row in rows[:60]] == [truth_of(row) for row in range(60)]
+    review = [row["pcs_decision"] == "review" for row in rows]
+    assert (result.counts.settled, result.counts.to_review) == (sum(review[:60]), sum(review[60:]))
+    defining = [row for row, label in enumerate(kept.labels[:60]) if label is None]
+    assert len(defining) == shown
+    with simulated_models(), load_run(result.folder.home) as loaded:
+        copies = loaded.label([f" Case {row} looks {truth_of(row)}." for row in defining])
+    assert [outcome.label for outcome in copies] == [truth_of(row) for row in defining]
+    assert {outcome.reason for outcome in copies} == {COPY_OF_GOLD}
+
+
+def test_definitions_and_suggestions_are_asked_in_the_order_of_their_worth_until_the_label_is_settled(
+    request_of: Callable[..., RunRequest], tmp_path: Path
+) -> None:
+    with simulated_models():
+        result = run(request_of())
+        spending = result.learned.spending
+        new = RunRequest(
+            data=write_texts(tmp_path / "new.csv", range(1000, 1060)), folder=tmp_path / "run", config=Config()
+        )
+        needed, everything = label(new, None), label(new, None, Saving(ask="all"))
+    assert spending is not None
+    assert needed.frugal is not None
+    order = [result.votes.relations[cell.relation] for cell in needed.frugal.strategy.order]
+    assert sorted(order) == sorted(DEFINED)
+    assert spending.by_relation[order[0]] == 1.0
+    assert spending.by_relation[order[-1]] < 1.0
+    tally = needed.tally
+    assert tally.questions + tally.spared == everything.tally.questions == 4 * 60
+    assert tally.questions / 240 == pytest.approx(spending.questions, abs=0.1)
+    assert [outcome.label for outcome in needed.outcomes] == [outcome.label for outcome in everything.outcomes]
 
 
 def test_definitions_of_ones_own_are_shown_under_the_relation_only(request_of: Callable[..., RunRequest]) -> None:

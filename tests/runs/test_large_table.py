@@ -486,3 +486,17 @@ def test_a_run_that_is_killed_while_it_labels_all_rows_repeats_at_most_the_calls
     assert (result.tally.calls, result.tally.from_ledger) == (ROWS - paid, paid)
     assert [row["id"] for row in labels_of(folder)] == [row["id"] for row in read_csv(data)]
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]  # what the kill left behind
+
+
+def test_copies_of_gold_texts_outside_the_sample_have_golds_label(tmp_path: Path, data: Path, sampling: None) -> None:
+    rows = read_csv(data)
+    copies = [{"id": f"copy {row['id']}", "text": f" {row['text']} ", "gold": ""} for row in rows[:GOLD]]
+    result = made(write_csv(tmp_path / "more.csv", [*rows, *copies]), tmp_path / "run")
+    written = labels_of(tmp_path / "run")
+    assert [row["pcs_final_label"] for row in written[ROWS:]] == [row["gold"] for row in rows[:GOLD]]
+    assert {row["pcs_decision"] for row in written[ROWS:]} == {"accept"}
+    waiting = sum(row["pcs_decision"] == "review" and not row["gold"] for row in written)
+    assert result.counts.to_review == waiting
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.review_rows == ROWS + GOLD - result.counts.decisions.get("accept", 0)

@@ -342,7 +342,7 @@ def test_a_file_that_cannot_be_used_is_named_and_no_text_is_acknowledged(folder:
         async with Service(folder, LoadOptions(saving=EVERYTHING, environment={})) as service:
             with closing(sqlite3.connect(path)) as database:
                 database.execute("DROP TABLE texts")
-            return await service.classify(text(1))
+            return await service.classify(text(1001))
 
     found = asyncio.run(served())
     assert found.error is not None

@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.base.errors import GoldError
 from pcs_annotator.base.text import MOST_LISTED, listed, row_number
 from pcs_annotator.core.arrays import CODE, Codes, Integers, Mask, values_of
-from pcs_annotator.core.identity import text_key
+from pcs_annotator.core.identity import same_texts, text_hash, text_key
 from pcs_annotator.core.task import label_code
 from pcs_annotator.core.votes import Votes, check_known, check_votes
 
@@ -240,7 +240,7 @@ def once_per_text(
     and people gave them no label.
     """
     at_random = np.ones(len(ids), dtype=np.bool_) if random_sample is None else random_sample
-    agreed = _agreed(same, gold)
+    agreed = agreed_gold(same, gold)
     contradictory = (gold != UNLABELLED) & (agreed == UNLABELLED)
     rank = np.where(gold == UNLABELLED, 2, np.where(gold != agreed, 3, np.where(at_random, 0, 1)))
     order = sorted(range(len(ids)), key=lambda row: (rank[row], ids[row]))
@@ -256,15 +256,25 @@ def once_per_text(
     return Once(distinct, int(repeated.sum()), np.flatnonzero(contradictory), copies, drawn)
 
 
-def _agreed(same: Integers, gold: Codes) -> Codes:
-    """Return for every gold row the label that most copies of its text have; `UNLABELLED` if there is none."""
+def agreed_gold(same: Integers, gold: Codes) -> Codes:
+    """Return for every row the gold label that most copies of its text have; `UNLABELLED` if there is none."""
     counts_of: dict[int, Counter[int]] = {}
-    labelled = np.flatnonzero(gold != UNLABELLED)
-    for row in labelled.tolist():
+    for row in np.flatnonzero(gold != UNLABELLED).tolist():
         counts_of.setdefault(int(same[row]), Counter())[int(gold[row])] += 1
     agreed = np.full(len(gold), UNLABELLED, dtype=CODE)
-    for row in labelled.tolist():
+    for row in np.flatnonzero(np.isin(same, [*counts_of])).tolist():
         (label, most), *others = counts_of[int(same[row])].most_common(2)
         if not others or others[0][1] < most:
             agreed[row] = label
     return agreed
+
+
+def settled(same: Integers, gold: Codes) -> Mask:
+    """Return which rows need no person any more: those with gold, and copies of texts on which gold agrees."""
+    return (gold != UNLABELLED) | (agreed_gold(same, gold) != UNLABELLED)
+
+
+def labels_of_texts(texts: Sequence[str], gold: Codes, labels: Sequence[str]) -> dict[str, str] | None:
+    """Return hash of a text → its gold label, without texts on which gold contradicts itself; None if none is left."""
+    pairs = zip(texts, agreed_gold(same_texts(texts), gold).tolist(), strict=True)
+    return {text_hash(text): labels[code] for text, code in pairs if code != UNLABELLED and text_key(text)} or None

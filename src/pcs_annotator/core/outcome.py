@@ -54,6 +54,7 @@ def input_names(names: Collection[str], ours: Collection[str]) -> dict[str, str]
 
 
 Decision = Literal["accept", "review", "agree"]
+COPY_OF_GOLD = "a copy of a gold text"
 UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
 SHOWN = ("id", "label", "confidence", "decision", "reason")
 MOST_SHOWN = 20  # rows of a table in a notebook
@@ -66,7 +67,8 @@ class Outcome:
     Attributes:
         id: The item.
         label: The most probable label, on a scale the median; of the scores when there was too little gold for a
-            confidence; in a tree perhaps only its parent, see `details`; None when the item has no votes.
+            confidence; in a tree perhaps only its parent, see `details`; of a new text that is a copy of a gold text,
+            gold's; None when the item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Probability that `label` is right: calibrated from 50 gold rows on, rough from 10, else None.
         decision: `accept` where a promise allows it, else `review`. Without gold labels `agree` where two or more
@@ -103,6 +105,14 @@ class Outcome:
         if leaf is None or leaf == self.label:
             return self
         return replace(self, label=leaf, confidence=self.probabilities[leaf])
+
+    def with_gold(self, label: str | None) -> Outcome:
+        """The outcome of a copy of a gold text: with gold's label, and not for people; None for any other text."""
+        if label is None:
+            return self
+        decision = self.decision and "accept"
+        sure = self.probabilities.get(label)
+        return replace(self, label=label, confidence=sure, decision=decision, reason=COPY_OF_GOLD)
 
     def is_right(self, gold: str) -> bool:
         """Return whether the label is the gold label, or in a tree a parent of it."""

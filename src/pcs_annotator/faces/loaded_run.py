@@ -251,7 +251,8 @@ class LoadedRun(Frame):
         details = {**ordered, "tree": (LEVEL,)}.get(str(kind), ())
         listed = bool(sets) and kind not in ("scale", "number")
         labels = Run.of(self.book.parts[part]).config.task.labels
-        return result_schema(labels, probable=probable, sets=listed, details=details)
+        final = fitted["weights"]["diagnostics"]["gold_rows"] > 0
+        return result_schema(labels, probable=probable, sets=listed, details=details, final=final)
 
     def _fitted(self, part: str) -> Mapping[str, Any]:
         return read_json(self.book.parts[part].model, REFIT)
@@ -270,7 +271,7 @@ class LoadedRun(Frame):
                 columns = result_columns(answered.model, answered.votes, answered.judged)
             nulls = {column.name: pa.nulls(len(items), column.type) for column in part_schema}
             by_part[part] = {name: columns.get(name, none) for name, none in nulls.items()}
-            outcomes[part] = _outcomes(answered, items)
+            outcomes[part] = _outcomes(answered._replace(model=replace(answered.model, gold_labels=None)), items)
         added = book_columns(self.book.variables, by_part, whole_sets(self.book.variables, outcomes, self._learned))
         added[ERROR] = pa.array(why, pa.string())
         return pa.table([added[column.name].cast(column.type) for column in schema], schema=schema)
@@ -348,6 +349,6 @@ def _outcomes(answered: LabelledTexts, items: Sequence[Item]) -> list[Outcome]:
         ]
     judged = answered.model.judge(answered.votes, answered.judged)
     return [
-        outcome if why is None else replace(outcome, reason=why if item.text.strip() else NO_TEXT)
+        outcome if why is None or outcome.label else replace(outcome, reason=why if item.text.strip() else NO_TEXT)
         for item, outcome, why in zip(items, judged, answered.why, strict=True)
     ]

@@ -12,6 +12,7 @@ from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import HIGH, LEVEL, LOW, UNLIKE_GOLD, WITHIN_ONE, Decision, Outcome
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes
@@ -53,6 +54,8 @@ class Model:
     unlike_gold: bool = False
     unlike_groups: tuple[str, ...] = ()  # the same for groups of texts that differ; not stored
     shape: LabelShape = ONE  # whether labels are steps of a scale or paths of a tree
+    # hash of a text → its gold label, for outcomes of copies; None where labels are compared with gold; not stored
+    gold_labels: Mapping[str, str] | None = None
 
     __repr__ = brief
 
@@ -92,14 +95,14 @@ class Model:
         why = self.reasons(votes, judged)
         plausible = None if self.shape.ordered else self.plausible(votes, judged)
         decided, shown, more = self.decisions(votes, judged), self.given(votes, judged), self.details(votes, judged)
-        sure, confidence = judged.probabilities, judged.confidence
+        sure, confidence, gold = judged.probabilities, judged.confidence, self.gold_of_copies(votes)
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
-            yield Outcome(
+            outcome = Outcome(
                 id=name,
                 label=None if silent else shown[row],
                 scores=_by_label(votes.labels, judged.scores[row], judged.best[row]),
                 confidence=None if silent or confidence is None else float(confidence[row]),
-                decision="review" if silent else decided[row],
+                decision=decided[row],
                 reason=why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
                 probabilities={}
@@ -107,6 +110,13 @@ class Model:
                 else _by_label(votes.labels, sure[row], judged.best[row], judged.scores[row]),
                 details={} if silent else {name: values[row] for name, values in more.items()},
             )
+            yield outcome.with_gold(gold[row])
+
+    def gold_of_copies(self, votes: Votes) -> list[str | None]:
+        """Return the gold label of every row whose text is a copy of a gold text; None for others."""
+        if not self.gold_labels or votes.texts is None:
+            return [None] * len(votes)
+        return [self.gold_labels.get(text_hash(text)) for text in votes.texts]
 
     def given(self, votes: Votes, judged: Predictions) -> list[str]:
         """Return the name of every row's label: in a tree, of the level that it is accepted at."""
@@ -215,9 +225,9 @@ class Model:
         return self.certificate.accepts(sure, codes, names) & ~votes.silent & ~self.differing(votes)
 
     def decisions(self, votes: Votes, judged: Predictions) -> list[Decision | None]:
-        """Return the decision about every row that has votes; None where no decisions were requested."""
+        """Return the decision about every row: without votes `review`, and None where no decisions were requested."""
         if judged.accepted is None:
-            return [None] * len(votes)
+            return ["review" if silent else None for silent in votes.silent.tolist()]
         good: Decision = "agree" if self.by_agreement else "accept"
         chosen = judged.accepted
         if self.by_agreement:  # two or more answers were given, and all are the label

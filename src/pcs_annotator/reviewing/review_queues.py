@@ -16,7 +16,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.events import BLIND, SEQUENCE, Draw, Queue, fixed_places, frame_hash
-from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED, settled
 from pcs_annotator.core.identity import same_texts, with_copies
 from pcs_annotator.core.ngrams import count_ngrams, rarity_of, weigh
 from pcs_annotator.judging.promise.draw import Drawn
@@ -232,8 +232,8 @@ class Queues:
 
     @property
     def _to_review(self) -> Mask:
-        """Which rows wait for people: the models' label is not accepted, and there is no gold."""
-        return self._no_gold & self._own & ~np.isin(self.rows.judgement.decision, SETTLED)
+        """Which rows wait for people: the models' label is not accepted, and their text has no gold."""
+        return ~settled(self._same, self.rows.gold) & self._own & ~np.isin(self.rows.judgement.decision, SETTLED)
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
@@ -244,7 +244,7 @@ class Queues:
         unfinished = len(np.unique(self._same[self.finishing & ~self._settled]))
         open_rows = int((self._to_review & ~done).sum())
         to_learn[self._places("learn")] = True
-        settled = sum(
+        agreed_on = sum(
             any(verdict.queue == "conflicts" for verdict in log) for log in self.state.verdicts.values() if len(log) > 1
         )
         return {
@@ -253,7 +253,7 @@ class Queues:
             "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
             "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), open_rows),
             "finish": QueueProgress(to_finish - unfinished, unfinished),
-            "conflicts": QueueProgress(settled, int(self.state.conflict.sum())),
+            "conflicts": QueueProgress(agreed_on, int(self.state.conflict.sum())),
             "stream": QueueProgress(int(done[streamed].sum()), int((~done[streamed]).sum())),
         }
 

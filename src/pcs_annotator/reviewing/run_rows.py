@@ -58,7 +58,6 @@ class Judgement:
         label = np.where(silent, UNLABELLED, judged.best).astype(CODE)
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
         decision = np.array([DECISIONS.index(name or "none") for name in model.decisions(votes, judged)], dtype=CODE)
-        decision[silent] = DECISIONS.index("review")
         until = read_json(run.folder.model).get("verdicts_until", 0) if fitted else 0
         return cls(model, fitted, judged, label, certainty, decision, until)
 

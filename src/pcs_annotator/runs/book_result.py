@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from pcs_annotator.core.events import Reviewed
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.columns import result_columns, with_columns
-from pcs_annotator.runs.draw_registry import label_copies
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -72,7 +71,7 @@ class BookResult:
 def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
     """Write the user's rows with the labels of all variables and, after a review, what people said."""
     results = result.results
-    people = {part: _people(each) for part, each in results.items()}
+    people = {part: each.verdicts.by_place(len(each.votes)) for part, each in results.items()}
     if any(people.values()):
         people = {part: said or [None] * len(results[part].votes) for part, said in people.items()}
     columns = book_columns(
@@ -86,24 +85,9 @@ def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
     write.write_table(result.labels, with_columns(table, columns, ours), policy)
 
 
-def _people(result: RunResult) -> Sequence[Reviewed | None]:
-    """Return what people said about every row, and nothing if that changes no label."""
-    people = result.verdicts.by_place(len(result.votes))
-    if not people and _gold_of(result) != list(result.dataset.gold):  # gold is the final label of copies, too
-        return [None] * len(result.votes)
-    return people
-
-
-def _gold_of(result: RunResult) -> list[str | None]:
-    """Return the gold of every row, also of copies of texts that have gold."""
-    gold = list(result.dataset.gold)
-    label_copies(gold, [item.text for item in result.dataset.items], range(len(gold)))
-    return gold
-
-
 def _columns(result: RunResult, people: Sequence[Reviewed | None]) -> ResultColumns:
-    votes, gold = result.votes, _gold_of(result) if people else ()
-    return result_columns(result.model, votes, result.model.judged(votes), people, gold)
+    votes, model = result.votes, result.labelling
+    return result_columns(model, votes, model.judged(votes), people, result.all_gold)
 
 
 def book_columns(
@@ -133,21 +117,27 @@ def _single(part: ResultColumns) -> dict[str, pa.Array]:
 def _many(parts: Sequence[ResultColumns], labels: Sequence[str], whole: SetResult) -> dict[str, pa.Array]:
     """Return the end of a column's name → its values, of a variable with any number of labels."""
 
-    def sets_of(name: str) -> pa.Array:
-        rows = zip(*(part[name].to_pylist() for part in parts), strict=True)
-        return pa.array([_set_of(row, labels) for row in rows], pa.string())
+    def rows_of(name: str) -> Iterator[tuple[str | None, ...]]:
+        return zip(*(part.get(name, part[names.LABEL]).to_pylist() for part in parts), strict=True)
 
-    decisions = zip(*(part[names.DECISION].to_pylist() for part in parts), strict=True)
+    def sets_of(name: str) -> pa.Array:
+        return pa.array([_set_of(row, labels) for row in rows_of(name)], pa.string())
+
+    copies = [{*row} == {names.COPY_OF_GOLD} for row in rows_of(names.REASON)]
+    decided = zip(whole.decisions, copies, strict=True)
     columns = {
         "": sets_of(names.LABEL),
         "_confidence": pa.array([*whole.confidence], pa.float64()),
-        "_decision": pa.array([_decided(row) for row in decisions], pa.string()),
-        "_set_decision": pa.array([*whole.decisions], pa.string()),
+        "_decision": pa.array([_decided(row) for row in rows_of(names.DECISION)], pa.string()),
+        "_set_decision": pa.array(
+            [decision and ("accept" if copy else decision) for decision, copy in decided], pa.string()
+        ),
     }
     probability = names.probability_name(YES)
     for label, part in zip(labels, parts, strict=True):
         columns[f"={label}"] = part.get(probability, pa.nulls(len(part[names.LABEL]), pa.float64()))
-    return columns | ({"_final": sets_of(names.FINAL_LABEL)} if names.FINAL_LABEL in parts[0] else {})
+    final = any(names.FINAL_LABEL in part for part in parts)
+    return columns | ({"_final": sets_of(names.FINAL_LABEL)} if final else {})
 
 
 def _set_of(row: Sequence[str | None], labels: Sequence[str]) -> str | None:

@@ -1,6 +1,7 @@
 """Columns of the user's table: those that name groups of texts, and results that are added to it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pcs_annotator.base.errors import ConfigError, TableError, warn_user
 from pcs_annotator.core import outcome as result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.events import Reviewed
+from pcs_annotator.core.outcome import COPY_OF_GOLD
 from pcs_annotator.core.votes import NO_GROUP, Votes, positions_of
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.relations.language import language_of
@@ -26,22 +28,31 @@ def result_columns(
     people: Sequence[Reviewed | None] = (),
     gold: Sequence[str | None] = (),
 ) -> dict[str, pa.Array]:
-    """Return name → values of the columns of results, and of what `people` who have reviewed rows decided."""
+    """Return name → values of the columns of results, and of what `people` who have reviewed rows decided.
+
+    `gold` is that of the rows themselves. Copies of gold texts have gold's label in the end, and nobody needs to look;
+    as with gold rows, the decision is about the model's own label.
+    """
     columns = _model_columns(model, votes, judged)
-    if people:
-        columns |= _people_columns(people, gold, columns[result_names.LABEL].to_pylist(), votes.labels)
+    copies = [None if of_row else label for of_row, label in zip_longest(gold, model.gold_of_copies(votes))]
+    if people or any(gold) or model.gold_labels:
+        final = [of_row or label for of_row, label in zip_longest(gold, copies)]
+        columns |= _people_columns(people, final, columns[result_names.LABEL].to_pylist(), votes.labels)
+    if any(copies):
+        reasons = zip(columns[result_names.REASON].to_pylist(), copies, strict=True)
+        why = [COPY_OF_GOLD if reason and label else reason for reason, label in reasons]
+        columns[result_names.REASON] = pa.array(why, pa.string())
     return columns
 
 
 def _model_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str, pa.Array]:
     """Return name → values of the columns of results, with the values that `Model.judge` has."""
     silent, labels, sure = votes.silent, votes.labels, judged.probabilities
-    decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
     confidence = np.full(len(votes), np.nan) if judged.confidence is None else judged.confidence
     columns = {
         result_names.LABEL: _labels(model, votes, judged, silent),
         result_names.CONFIDENCE: _numbers(np.where(silent, np.nan, confidence)),
-        result_names.DECISION: pa.array(["review" if no else decision for decision, no in decided], pa.string()),
+        result_names.DECISION: pa.array(model.decisions(votes, judged), pa.string()),
         result_names.REASON: pa.array(model.reasons(votes, judged), pa.string()),
     }
     plausible = None if model.shape.ordered else model.plausible(votes, judged)
@@ -57,13 +68,16 @@ def _model_columns(model: Model, votes: Votes, judged: Predictions) -> dict[str,
     return columns
 
 
-def result_schema(labels: Sequence[str], *, probable: bool, sets: bool, details: Sequence[str] = ()) -> pa.Schema:
-    """Return the schema of `result_columns`: with probabilities, sets and details, or without."""
+def result_schema(
+    labels: Sequence[str], *, probable: bool, sets: bool, details: Sequence[str] = (), final: bool = False
+) -> pa.Schema:
+    """Return the schema of `result_columns`: with probabilities, sets, details and final labels, or without."""
     fixed = [result_names.LABEL, result_names.CONFIDENCE, result_names.DECISION, result_names.REASON]
     names = [*fixed, *([result_names.LABEL_SET] if sets else ()), *details]
     labels = result_names.with_columns(labels)
     numbers = [*map(result_names.score_name, labels), *(map(result_names.probability_name, labels) if probable else ())]
-    return pa.schema([*((name, _kind_of(name)) for name in names), *((name, pa.float64()) for name in numbers)])
+    ends = [(result_names.FINAL_LABEL, pa.string())] if final else []
+    return pa.schema([*((name, _kind_of(name)) for name in names), *((name, pa.float64()) for name in numbers), *ends])
 
 
 def _kind_of(name: str) -> pa.DataType:
@@ -99,16 +113,13 @@ def _people_columns(
 ) -> dict[str, pa.Array]:
     """Return verdict, reviewer and final label of rows: what people said, else gold, else what the `models` say."""
     spelled = {label.casefold(): label for label in labels}
-    gold_labels = [cell and spelled.get(cell.casefold()) for cell in gold] or [None] * len(models)
+    gold_labels = [cell and spelled.get(cell.casefold()) for cell in gold]
     deciding = [reviewed and reviewed.deciding for reviewed in people]
     verdicts = [decision and decision.label for decision in deciding]
-    named = {
-        result_names.VERDICT: verdicts,
-        result_names.REVIEWER: [decision and decision.reviewer for decision in deciding],
-        result_names.FINAL_LABEL: [
-            verdict or label or machine for verdict, label, machine in zip(verdicts, gold_labels, models, strict=True)
-        ],
-    }
+    reviewers = [decision and decision.reviewer for decision in deciding]
+    named = {result_names.VERDICT: verdicts, result_names.REVIEWER: reviewers} if people else {}
+    cells = zip_longest(verdicts, gold_labels, models)
+    named[result_names.FINAL_LABEL] = [verdict or label or machine for verdict, label, machine in cells]
     return {name: pa.array(values, pa.string()) for name, values in named.items()}
 
 

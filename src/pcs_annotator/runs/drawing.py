@@ -54,7 +54,7 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
             draw_at_random(folder, dataset, gold, max(rows, min(missing, MOST_ROWS_TO_LABEL))), "at random"
         )
     items = dataset.items
-    labelled = with_copies(same_texts([item.text for item in items]), gold_codes(votes, gold.labels) != UNLABELLED)
+    labelled = with_copies(same_texts([item.text for item in items]), gold_codes(votes, gold.all_labels) != UNLABELLED)
     chosen = _review_queue(votes, model, ~labelled).tolist()
     drawn = [Picked(id=items[row].id, text_hash=text_hash(items[row].text), chosen="for review") for row in chosen]
     return HandedOut(write_to_label(folder, items, gold, drawn), "for review")

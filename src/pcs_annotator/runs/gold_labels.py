@@ -68,6 +68,12 @@ class Gold(NamedTuple):
     verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
     # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
     since: Mapping[str, float] = MappingProxyType({})
+    labels_with_shown: tuple[str | None, ...] = ()  # the same with those of `without_examples`; empty if there are none
+
+    @property
+    def all_labels(self) -> tuple[str | None, ...]:
+        """The labels, also of rows that prompts show, which nothing is learned from."""
+        return self.labels_with_shown or self.labels
 
     def taken_as(self, gold_sample: str) -> "Gold":
         """Return the gold without a random sample from the data if the user says that its rows were chosen."""
@@ -150,7 +156,7 @@ def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Go
     shown = {text_hash(example.get("text", "")) for example in examples} | {*task.defined_by}
     kept = np.array([text_hash(text) not in shown for text in texts], dtype=np.bool_)
     labels = tuple(label if keep else None for label, keep in zip(gold.labels, kept.tolist(), strict=True))
-    return gold.among(kept)._replace(labels=labels)
+    return gold.among(kept)._replace(labels=labels, labels_with_shown=gold.labels)
 
 
 def _labels_in_data(dataset: Dataset) -> list[str | None]:

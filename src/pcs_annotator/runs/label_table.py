@@ -85,17 +85,15 @@ class RowWriter:
         votes = replace(votes, groups=votes.groups or groups_of(self.model.by, chunk.table, votes.texts or ()))
         judged = self.model.judged(votes)
         self.keep(chunk, votes, self.model, judged)
-        reviewed: list[Reviewed | None] = []
-        gold: list[str | None] = []
-        if self.people:
-            reviewed = [self.people.get(item.id) for item in chunk.items]
-            data_gold = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
-            gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, data_gold, strict=True)]
+        reviewed = [self.people.get(item.id) for item in chunk.items] if self.people else []
+        data_gold = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
+        gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, data_gold, strict=True)]
         columns = result_columns(self.model, votes, judged, reviewed, gold)
         labelled = with_columns(chunk.table, columns, result_names(votes.labels))
         if self.version:
             labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
-        assigned, decided = labelled[LABEL].to_pylist(), labelled[DECISION].to_pylist()
+        assigned, decided = labelled[LABEL].to_pylist(), self.model.decisions(votes, judged)
+        settled = sum(first != now for first, now in zip(decided, labelled[DECISION].to_pylist(), strict=True))
         if self._labels is not None:
             self._labels.write(labelled)
         if self._votes is not None:
@@ -105,7 +103,8 @@ class RowWriter:
             self.sample.append((taken(chunk, rows), votes.take(rows)))
         empty = sum(label is None and is_empty(item.text) for label, item in zip(assigned, chunk.items, strict=True))
         labels, decisions = (Counter(value for value in values if value) for values in (assigned, decided))
-        self.counts = self.counts.plus(Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty))
+        counts = Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty, settled=settled)
+        self.counts = self.counts.plus(counts)
 
 
 async def in_order(
@@ -280,7 +279,8 @@ def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool
     asked, verdicts, judging = recorded.start["asked"], recorded.gold.verdicts.last, model.to_dict()
     if judging["certificate"]:  # counts of rows decide nothing
         judging["certificate"] |= dict.fromkeys(("accepted_share", "review_rows", "withdrawn"))
-    parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
+    texts = sorted((recorded.gold_labels or {}).items())
+    parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels)), texts
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -302,7 +302,8 @@ def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -
     items = recorded.dataset.items
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
     people = {item.id: verdict for item, verdict in reviewed if verdict is not None}
-    gold = dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
+    gold = dict(zip(recorded.votes.ids, recorded.gold.all_labels, strict=True))
+    model = replace(model, gold_labels=recorded.gold_labels)
     policy = OutputPolicy(spreadsheet_safe=spreadsheet_safe)
     return RowWriter(model=model, labels=labels, policy=policy, people=people, gold=gold)
 

@@ -93,8 +93,9 @@ class FittedRun:
         if judged.accepted is None:  # nothing is decided, so nothing is left to people
             return
         certain = model.differing(votes) | (model.certificate is None or not model.certificate.holds)
-        shares, kept = np.where(certain, 1.0, self.saving.audit), self.saving.keep_texts
-        stream.add(items, votes, judged.accepted, version=self.version, probability=shares, keep_text=kept)
+        copies = np.array([label is not None for label in model.gold_of_copies(votes)])  # people labelled their text
+        shares, kept = np.where(copies, 0.0, np.where(certain, 1.0, self.saving.audit)), self.saving.keep_texts
+        stream.add(items, votes, judged.accepted | copies, version=self.version, probability=shares, keep_text=kept)
 
     @property
     def strategy(self) -> Strategy | None:
@@ -139,10 +140,11 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
     fitted, recorded = recorded.model_in_force(), recorded.taught.as_fitted()
     job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
+    model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
     return FittedRun(
         job=job,
         settings=settings,
-        model=fitted if frugal is None else _like_the_run(frugal.model, fitted),
+        model=replace(model, gold_labels=recorded.gold_labels),
         frugal=frugal,
         saving=saving,
         version=number_in_use(recorded.folder),

@@ -20,7 +20,7 @@ from pcs_annotator.base.errors import MismatchError, TableError, warn_user
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.events import Verdict
-from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, Coders, gold_codes, labels_of_texts
 from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.label_shape import LabelShape
@@ -255,6 +255,11 @@ class Run:
         return note_test(self.folder, levels, Claimed("promise", key, certificate), self.gold_ids)
 
     @property
+    def gold_labels(self) -> Mapping[str, str] | None:
+        """Hash of a text → its gold label, for copies; None for a run without gold."""
+        return labels_of_texts(self.texts, gold_codes(self.votes, self.gold.all_labels), self.votes.labels)
+
+    @property
     def gold_ids(self) -> list[str]:
         """The IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
         disputed = set(self.gold.verdicts.in_conflict)
@@ -376,6 +381,7 @@ class Run:
             folder=self.folder,
             config=self.config,
             dataset=replace(self.dataset, gold=self.gold.labels),
+            gold_with_shown=self.gold.labels_with_shown,
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(learned.model.judge(self.votes)),

@@ -13,9 +13,9 @@ from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
+from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, labels_of_texts, settled
 from pcs_annotator.core.identity import same_texts
-from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -127,6 +127,7 @@ class RunResult(Frame):
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         verdicts: What people said in a review.
+        gold_with_shown: Its gold with that of rows which prompts show, and nothing is learned from; empty for the same.
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
         assumed: Those that came with the data, so that this is only assumed; None for all.
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
@@ -152,6 +153,7 @@ class RunResult(Frame):
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: HandedOut | None = None
     verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
+    gold_with_shown: Sequence[str | None] = ()
     random_sample: Mask | None = None
     assumed: Mask | None = None
     whole: WholeTable | None = None
@@ -208,10 +210,10 @@ class RunResult(Frame):
     @property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
-        settled = int(self.settled.sum())
-        if self.whole is not None:  # the sample has all rows with gold
-            return replace(self.whole.counts, settled=settled)
-        return Counts.of(self.outcomes, self.texts or (), settled)
+        if self.whole is not None:  # it knows the copies of gold texts, and the sample has all rows with gold
+            gold_rows = self.settled & np.array([label is not None for label in self.all_gold])
+            return self.whole.counts.plus(Counts(settled=int(gold_rows.sum())))
+        return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
     @property
     def texts(self) -> list[str] | None:
@@ -221,11 +223,29 @@ class RunResult(Frame):
 
     @property
     def settled(self) -> Mask:
-        """Which of the rows left for review have a text that people have labelled."""
-        same = same_texts([item.text for item in self.dataset.items])
-        labelled = np.array([label is not None for label in self.dataset.gold or [None] * len(same)], dtype=np.bool_)
+        """Which of the rows left for review have gold, or a text that people have labelled."""
         review = np.array([outcome.decision == "review" for outcome in self.outcomes], dtype=np.bool_)
-        return np.asarray(review & np.isin(same, same[labelled]))
+        return review & settled(same_texts([item.text for item in self.dataset.items]), self._gold_codes)
+
+    @property
+    def all_gold(self) -> Sequence[str | None]:
+        """The gold label of every row, or None."""
+        return self.gold_with_shown or self.dataset.gold or [None] * len(self.votes)
+
+    @property
+    def label_column(self) -> str:
+        """The column of `labels.csv` to use."""
+        return FINAL_LABEL if any(self.all_gold) else LABEL
+
+    @property
+    def labelling(self) -> Model:
+        """The model with the gold labels of the run's texts, if there are any, for copies of them."""
+        texts = [item.text for item in self.dataset.items]
+        return replace(self.model, gold_labels=labels_of_texts(texts, self._gold_codes, self.votes.labels))
+
+    @property
+    def _gold_codes(self) -> Codes:
+        return gold_codes(self.votes, self.all_gold)
 
     @property
     def unlabelled(self) -> int:

@@ -10,7 +10,7 @@ from shlex import quote
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.outcome import LABEL, Counts
+from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise
@@ -47,7 +47,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             usable(learned.model, counts),
             *look_at([*unanswered(result.tally.failed), *details, *notes]),
             *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
-            ("labels", f"{folder.labels} (column {LABEL})"),
+            ("labels", f"{folder.labels} (column {result.label_column})"),
             ("report", str(folder.report)),
             *(
                 [("gold", f"{counted(to_label.rows, *TO_LABEL[to_label.kind])}: {folder.to_label}")]

@@ -12,8 +12,8 @@ import numpy as np
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.events import BLIND, SEQUENCE, Queue, Verdict
-from pcs_annotator.core.gold_codes import UNLABELLED
-from pcs_annotator.core.identity import text_hash
+from pcs_annotator.core.gold_codes import settled
+from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.task import label_code
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.review_queues import Queues, lock_review
@@ -101,7 +101,7 @@ def _chosen(paths: Sequence[Path], decision: str, count: int | None) -> tuple[li
     every = [Rows.read(path) for path in paths]
     wanted = np.full(len(every[0]), decision == "all")
     for rows in every if decision != "all" else ():
-        open_rows = (rows.gold == UNLABELLED) & (rows.run.review().coders == 0)
+        open_rows = ~settled(same_texts(rows.run.texts), rows.gold) & (rows.run.review().coders == 0)
         wanted |= open_rows & (rows.judgement.decision == DECISIONS.index(decision))
     places: Integers = np.flatnonzero(wanted)[:count]
     if not len(places):

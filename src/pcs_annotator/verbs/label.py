@@ -12,7 +12,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.outcome import Counts, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcomes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.early_stop import Frugal, Spending
 from pcs_annotator.judging.model import Model
@@ -62,6 +62,11 @@ class Labelled(Frame):
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return self.counts.unlabelled
+
+    @property
+    def label_column(self) -> str:
+        """The column of the file to use."""
+        return FINAL_LABEL if self.model.gold_labels else LABEL
 
     def model_columns(self) -> dict[str, pa.Array]:
         """Return the columns of results."""
@@ -118,7 +123,8 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
     def learned(parts: Sequence[str]) -> WholeSets:
         return sets_in_force([book.parts[part] for part in parts], [results[part].frugal for part in parts])
 
-    outcomes = {name: labelled.outcomes for name, labelled in results.items()}
+    models = {name: replace(labelled.model, gold_labels=None) for name, labelled in results.items()}
+    outcomes = {name: [*model.judge(results[name].votes)] for name, model in models.items()}
     sets = whole_sets(book.variables, outcomes, learned)
     if out is not None:
         columns = {part: each.model_columns() for part, each in results.items()}

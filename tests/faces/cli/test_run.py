@@ -91,13 +91,13 @@ def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(d
 def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(data: str, pcs: Pcs) -> None:
     named = Path(data).read_text(encoding="utf-8").replace("id,text,gold", "id,text,label")
     Path(data).write_text(named, encoding="utf-8")
-    assert "labels.csv (column pcs_label)" in pcs.out("run", data, *SCRIPTED)
+    assert "labels.csv (column pcs_final_label)" in pcs.out("run", data, *SCRIPTED)
     rows = read_csv(Path("runs/data/labels.csv"))
     assert [row["label"] for row in rows] == [gold for _, _, gold in ROWS]
     assert {row["pcs_label"] for row in rows} <= {"good", "bad"}
     assert all(row["pcs_label"] for row in rows)
-    assert "new.csv (column pcs_label)" in pcs.out("label", data, "--run", "runs/data", "-o", "new.csv")
-    assert pcs.json("label", data, "--run", "runs/data", "-o", "again.csv")["label_column"] == "pcs_label"
+    assert "new.csv (column pcs_final_label)" in pcs.out("label", data, "--run", "runs/data", "-o", "new.csv")
+    assert pcs.json("label", data, "--run", "runs/data", "-o", "again.csv")["label_column"] == "pcs_final_label"
 
 
 @pytest.mark.parametrize(

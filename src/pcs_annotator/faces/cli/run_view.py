@@ -10,7 +10,7 @@ import click
 
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, LABEL, VERDICT
+from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.runs.book_result import BookResult
@@ -60,7 +60,6 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "flags": [flag._asdict() for flag in weights.diagnostics.flags],
         "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
         "files": {name: str(getattr(result.folder, name)) for name in ("labels", "report", "model", "votes")},
-        "to_review": result.counts.to_review,
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
     }
@@ -73,11 +72,12 @@ def _judged_json(result: RunResult | Labelled, drift: Any, notes: Sequence[str])
         "rows": counts.rows,
         "rows_without_label": result.unlabelled,
         "label_counts": dict(counts.labels),
+        "to_review": counts.to_review,
         "decisions": dict(counts.decisions),
         "calls": result.tally.calls,
         "known_already": result.tally.from_ledger,
         "warnings": list(notes),
-        "label_column": LABEL,
+        "label_column": result.label_column,
         **_certificate_json(model),
         "calibrated": model.calibrated,
         "confidence_margin": model.margin,
@@ -170,8 +170,8 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
         (asked, calls),
     ]
     if labelled.out != STDIO:
-        lines.append(("labels", f"{labelled.out} (column {LABEL})"))
-    if review := counts.decisions.get("review", 0):
+        lines.append(("labels", f"{labelled.out} (column {labelled.label_column})"))
+    if review := counts.to_review:
         lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
     return [b.Answer(lines)]
 
