@@ -22,8 +22,9 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.book_result import ResultColumns, book_columns
 from pcs_annotator.runs.columns import groups_of, result_columns, result_schema, with_columns
+from pcs_annotator.runs.fits import REFIT
 from pcs_annotator.runs.labeller import LabelledTexts, LoadOptions, RunEngine
-from pcs_annotator.runs.opened import REFIT, Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.base.errors import ConfigError, MismatchError, TableError
+from pcs_annotator.base.plain import from_plain
 from pcs_annotator.base.text import listed
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.paths import RunFolder
@@ -22,8 +23,18 @@ from pcs_annotator.runs.toml import known_settings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
 REMEDY = "use another version, which pcs versions lists"
+REFIT = "pcs fit makes it again from the votes"
 DONE = (0, 1)  # exit codes of a fit that ended well; 1 if some rows have no label
 LOWER_PRIORITY = 10
+
+
+def model_of(path: Path, values: Mapping[str, Any]) -> Model:
+    """Return the model that a file holds."""
+    try:
+        with expecting(path, REFIT):
+            return from_plain(Model, values)
+    except MismatchError as error:
+        raise TableError(f"{path}: {error}") from error
 
 
 class Version(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
-from pcs_annotator.base.errors import MismatchError, TableError, warn_user
+from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.arrays import CODE, Codes
 from pcs_annotator.core.events import Verdict
@@ -30,7 +30,7 @@ from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.draw_registry import events_of
-from pcs_annotator.runs.fits import keep_version, number_in_use, numbers, settings_of_fits, version_of
+from pcs_annotator.runs.fits import REFIT, keep_version, model_of, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
@@ -48,7 +48,6 @@ from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
-REFIT = "pcs fit makes it again from the votes"
 
 
 class Run:
@@ -272,7 +271,7 @@ class Run:
             return None
         try:
             values = read_json(path)
-            _model_of(path, values)
+            model_of(path, values)
             with expecting(path, REFIT):
                 known_settings(LearnSettings, values.get("learn", {}))
         except TableError as error:
@@ -329,7 +328,7 @@ class Run:
             other = {*values.get("labels", votes.labels)} ^ {*votes.labels}
         if other:
             raise TableError(f"{folder.model} was fitted with other labels ({', '.join(values['labels'])}): {REFIT}")
-        model = _model_of(folder.model, values)
+        model = model_of(folder.model, values)
         if model.certificate is None or model.certificate.fingerprint is None:
             return model
         then = model.certificate.fingerprint
@@ -396,11 +395,3 @@ class Run:
             whole=whole,
             **{"tally": Tally(), **more},
         )
-
-
-def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
-    try:
-        with expecting(path, REFIT):
-            return from_plain(Model, values)
-    except MismatchError as error:
-        raise TableError(f"{path}: {error}") from error

@@ -11,9 +11,10 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import no_promise
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets, fit_whole_sets, whole_rows
+from pcs_annotator.runs.fits import REFIT
 from pcs_annotator.runs.learn import learning_of
 from pcs_annotator.runs.levels import Claimed, note_test, read_levels
-from pcs_annotator.runs.opened import REFIT, Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings

@@ -11,11 +11,11 @@ from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, wa
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.book_result import BookResult, write_labels
-from pcs_annotator.runs.fits import promises_less, settings_of_fits, take_version
+from pcs_annotator.runs.fits import REFIT, promises_less, settings_of_fits, take_version
 from pcs_annotator.runs.gold_labels import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.label_table import relabel_whole
 from pcs_annotator.runs.learn import learned_from
-from pcs_annotator.runs.opened import REFIT, Run
+from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_start
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.watch import Watch
