@@ -21,7 +21,7 @@ from benchmarks.local_sets import LocalSet, local_sets, texts_in
 from benchmarks.package_rivals import Observed, package_rivals
 from benchmarks.rivals import DawidSkene, NaiveBayes, Stack
 from benchmarks.scoreboard_picture import OURS, picture
-from benchmarks.scoreboard_record import Figures, Row, front, gold_rows, record
+from benchmarks.scoreboard_record import Figures, Row, brief, front, gold_rows, record
 from pcs_annotator import Optimiser, PcsWarning, UserError
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
@@ -168,13 +168,14 @@ def main() -> None:
         measure_all(chosen.folders, chosen.splits, chosen.record)
     written = chosen.record.read_text(encoding="utf-8")
     chosen.picture.write_text(picture(written), encoding="utf-8")
-    chosen.page.write_text(page_with(chosen.page.read_text(encoding="utf-8"), written), encoding="utf-8")
+    for path, figures in ((chosen.page, front(written)), (ROOT / "README.md", brief(written))):
+        path.write_text(page_with(path.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 
-def page_with(page: str, written: str) -> str:
-    """Return a page of the docs with the figures of a record."""
+def page_with(page: str, figures: str) -> str:
+    """Return a page with the figures of a record."""
     head, _, rest = page.partition(BEGIN)
-    return head + BEGIN + front(written) + END + rest.partition(END)[2]
+    return head + BEGIN + figures + END + rest.partition(END)[2]
 
 
 def measure_all(folders: Sequence[Path], splits: int, out: Path) -> None:

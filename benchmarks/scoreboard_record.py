@@ -1,5 +1,6 @@
 """What the scoreboard found, as a page of Markdown: first what people can use, then the losses, then all figures."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,15 @@ from benchmarks.scoreboard_picture import LEVEL, OURS, tally
 USABLE = ("usable, ≤ 5 % wrong", "usable, ≤ 10 % wrong")
 NAMES = ("accuracy", "confidence_auroc", "usable_5", "usable_10")
 SETS = "## The sets"
+IN_BRIEF = {
+    "majority vote": "majority vote",
+    "best single model": "the best single model",
+    "Dawid–Skene with gold (crowd-kit)": "Dawid–Skene",
+    "CROWDLAB (cleanlab)": "CROWDLAB",
+    "Snorkel": "Snorkel",
+    "stack with texts": "a regression that reads the texts, too",
+}
+"""Rival → its name in the README."""
 
 
 class Figures(NamedTuple):
@@ -76,6 +86,18 @@ def record(sets: Sequence[LocalSet], rows: Sequence[Row], splits: int, spent: st
 def front(page: str) -> str:
     """Return the part of the record that docs/how-good.md shows."""
     return page.partition(" -->\n\n")[2].partition(SETS)[0].strip() + "\n"
+
+
+def brief(page: str) -> str:
+    """Return the part of the record that the README shows: how many labels can be used, and how far rivals are."""
+    said = re.search(r"^\*\*With .*$", page, re.MULTILINE)
+    table = page.partition("| PCS less the rival")[2].partition("\n\n")[0].splitlines()[2:]
+    lines = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table]
+    found = {line[0]: line for line in lines}
+    shown = [[title, found[method][2], found[method][5]] for method, title in IN_BRIEF.items() if method in found]
+    columns = ["PCS less …, in points (sets ahead / level / behind)", "labels that are right", USABLE[1]]
+    assert said is not None
+    return f"{said.group()}\n\n{_table(columns, shown)}"
 
 
 def _in_use(rows: Sequence[Row]) -> str:

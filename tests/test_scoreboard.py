@@ -13,7 +13,7 @@ import pytest
 from benchmarks.local_sets import local_sets
 from benchmarks.scoreboard import ROOT, measured, one_split, page_with
 from benchmarks.scoreboard_picture import OURS, PANELS, gaps_in, picture, tally
-from benchmarks.scoreboard_record import Row, cells, gold_rows, record
+from benchmarks.scoreboard_record import Row, brief, cells, front, gold_rows, record
 
 ROWS = 140
 
@@ -107,5 +107,6 @@ def test_a_difference_within_a_point_is_level() -> None:
 def test_picture_and_page_show_the_record() -> None:
     page = (ROOT / "benchmarks" / "results" / "scoreboard.md").read_text(encoding="utf-8")
     assert (ROOT / "docs" / "images" / "scoreboard.svg").read_text(encoding="utf-8") == picture(page)
-    docs = (ROOT / "docs" / "how-good.md").read_text(encoding="utf-8")
-    assert page_with(docs, page) == docs
+    for path, figures in (("docs/how-good.md", front(page)), ("README.md", brief(page))):
+        shown = (ROOT / path).read_text(encoding="utf-8")
+        assert page_with(shown, figures) == shown

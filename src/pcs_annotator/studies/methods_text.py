@@ -54,8 +54,8 @@ def _sentences(result: RunResult) -> Iterator[str]:
     relations = result.votes.relations
     rewriter = f"; rewrites by a model are of {config.relations.rewriter}" if config.relations.rewriter else ""
     draws = f", {config.ask.draws} times each" if config.ask.draws > 1 else ""
-    ways = f"up to {counted(len(relations), 'way')} ({series(relations)})"
-    yield f"Each text was asked about in {ways}{draws}{rewriter}."
+    ways = f"in up to {len(relations)} ways" if len(relations) > 1 else "in one way"
+    yield f"Each text was asked about {ways} ({series(relations)}){draws}{rewriter}."
     yield from _about_gold(result)
     yield from _about_promise(result)
     cost = total_cost([bill.usd for bill in result.bills])

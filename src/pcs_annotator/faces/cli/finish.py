@@ -34,9 +34,10 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
     terms = options.take(finishing.Terms, choices)
     finish = finishing.finish(folder, max_error, terms, out, OutputPolicy(replace=replace))
     labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
+    more = counted(finish.left, "more row") if finish.left else "nothing"
     lines: list[tuple[str, b.Words]] = [
         ("promise", f"{finish.goal}, in {finish.rows:,} rows, with {percent(finish.certainty, 1)} certainty"),
-        ("people", f"label {counted(finish.left, 'more row')}; {labelled} have a person's label already"),
+        ("people", f"{more} to label; {labelled} have a person's label already"),
     ]
     if finish.left:
         lines.append(("time", f"about {work_time(finish.hours)}, at {finish.seconds:.0f} seconds a row"))
