@@ -84,8 +84,9 @@ def record(sets: Sequence[LocalSet], rows: Sequence[Row], splits: int, spent: st
 
 
 def front(page: str) -> str:
-    """Return the part of the record that docs/how-good.md shows."""
-    return page.partition(" -->\n\n")[2].partition(SETS)[0].strip() + "\n"
+    """Return the part of the record that docs/how-good.md shows, with losses in what labels are worth."""
+    shown = page.partition(" -->\n\n")[2].partition(SETS)[0].strip() + "\n"
+    return re.sub(rf"^- (confidence AUROC|{USABLE[0]}): .*\n", "", shown, flags=re.MULTILINE)
 
 
 def brief(page: str) -> str:
@@ -94,10 +95,16 @@ def brief(page: str) -> str:
     table = page.partition("| PCS less the rival")[2].partition("\n\n")[0].splitlines()[2:]
     lines = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table]
     found = {line[0]: line for line in lines}
-    shown = [[title, found[method][2], found[method][5]] for method, title in IN_BRIEF.items() if method in found]
-    columns = ["PCS less …, in points (sets ahead / level / behind)", "labels that are right", USABLE[1]]
+    shown = [[title, *map(_in_short, found[method][2:6:3])] for method, title in IN_BRIEF.items() if method in found]
     assert said is not None
-    return f"{said.group()}\n\n{_table(columns, shown)}"
+    return f"{said.group()}\n\n{_table(['PCS less …, in points', 'right labels', USABLE[1]], shown)}"
+
+
+def _in_short(cell: str) -> str:
+    """Return a difference and on how many sets PCS is behind."""
+    value, _, counts = cell.partition(" ")
+    behind = counts.strip("()").split(" / ")[-1]
+    return value if behind == "0" else f"{value}, behind on {behind}"
 
 
 def _in_use(rows: Sequence[Row]) -> str:
