@@ -46,9 +46,9 @@ def why(votes: Votes, best: int | None = None) -> str:
         ([[F, SILENT, SILENT, UNASKED]], "only 1 of 3 questions was answered"),
         ([[F, F], [R, R]], "Fake and Real are tied"),
         ([[F], [R], [M]], "Fake, Real and Mixed are tied"),
-        ([[F, F, F, F]] * 3, "all 12 answers agree"),
-        ([[F, F, F, UNASKED], [F, F, UNASKED, UNASKED]], "all 5 answers agree"),
-        ([[R, R]], "both answers agree"),
+        ([[F, F, F, F]] * 3, "all 12 answers say Fake"),
+        ([[F, F, F, UNASKED], [F, F, UNASKED, UNASKED]], "all 5 answers say Fake"),
+        ([[R, R]], "both answers say Real"),
         ([[R]], "the only answer says Real"),
         ([[F, F, R, F], [F, F, R, F], [F, F, F, F]], "2 of 3 models changed their answer under double negation"),
         ([[F, F, R, F], [F, F, R, F]], "both models changed their answer under double negation"),
@@ -144,7 +144,7 @@ def test_every_item_has_one_sentence_and_its_numbers_are_true(data: st.DataObjec
         if found := re.fullmatch(r"(?:only )?(\d+) of (\d+) answers says? (\w+)", sentence):
             label = votes.labels.index(found[3])
             assert [int(found[1]), int(found[2])] == [(said == label).sum(), len(said)]
-        if sentence.endswith("answers agree"):
+        if re.fullmatch(r"(all \d+|both) answers say \w+", sentence):
             assert (said == best[row]).all()
 
 
@@ -164,8 +164,8 @@ def test_answers_that_agree_say_how_probable_they_find_the_label_if_they_are_gra
     votes = panel([[R, R], [R, R]])
     grades = np.full((1, 2, 2, 1, 3), np.nan)
     grades[0, 0, 0, 0], grades[0, 0, 1, 0], grades[0, 1, 0, 0] = [0.2, 0.8, 0], [0.1, 0.1, 0], [0, 0, 0]
-    assert why(replace(votes, grades=grades), R) == "all 4 answers agree, with a probability of 65 % on average"
+    assert why(replace(votes, grades=grades), R) == "all 4 answers say Real, with a probability of 65 % on average"
     alone = replace(votes.select(annotators=MODELS[:1], relations=["original"]), grades=grades[:, :1, :1])
     assert why(alone, R) == "the only answer says Real, with a probability of 80 %"
     nothing = replace(votes, grades=np.full_like(grades, np.nan))
-    assert why(nothing, R) == why(votes, R) == "all 4 answers agree"
+    assert why(nothing, R) == why(votes, R) == "all 4 answers say Real"

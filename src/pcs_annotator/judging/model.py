@@ -147,7 +147,10 @@ class Model:
 
     def reasons(self, votes: Votes, judged: Predictions) -> list[str]:
         """Return for every row why its label is sure or not, in plain words."""
-        why = reasons(votes, judged.deciding, judged.best)
+        sure = None
+        if judged.accepted is not None and judged.confidence is not None:
+            sure = np.where(judged.accepted, -1, np.rint(100 * judged.confidence)).astype(np.intp)
+        why = reasons(votes, judged.deciding, judged.best, sure)
         if self.text is not None:
             why = [reason.replace(KNOWN_ERRORS, TEXT_OR_ERRORS) for reason in why]
         before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""

@@ -20,11 +20,13 @@ TEXT_OR_ERRORS = "but the text or the models' known errors point to"
 _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
-def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return the most informative fact about each item's votes: the first of `_causes` that applies."""
+def reasons(votes: Votes, scores: Floats, best: Codes, sure: Array | None = None) -> list[str]:
+    """Return for each item the first of `_causes` that applies; `sure` is how often its label is right, in %, or −1."""
     sentences: list[str] = []
+    sure = np.full(len(best), UNDECIDED) if sure is None else sure
     for rows in row_parts(votes):
-        sentences += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
+        causes = _causes(_Facts.of(votes, rows), scores[rows], best[rows], sure[rows])
+        sentences += _explain(causes, len(best[rows]))
     return sentences
 
 
@@ -103,7 +105,7 @@ def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
     return reasons
 
 
-def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
+def _causes(facts: _Facts, scores: Floats, best: Codes, sure: Array) -> Iterator[_Cause]:
     words = facts.words
     answers = facts.counts.sum(axis=(1, 2))
     total = answers.sum(axis=1)
@@ -123,7 +125,7 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
     yield _torn(facts, best)
     yield _Cause(total > ours, [best, other, ours, total], words.minority)
     shares = facts.shares[np.arange(len(best)), best]
-    yield _Cause(total > 0, [best, total, shares], words.agreement)
+    yield _Cause(total > 0, [best, total, shares, sure], words.agreement)
 
 
 def _changed(facts: _Facts, original: int) -> _Cause:
@@ -234,15 +236,11 @@ class _Words(NamedTuple):
             return f"{against} of {total} answers {_say(against)} {self.labels[other]}"
         return f"{against} of {total} answers do not say {label}"
 
-    def agreement(self, best: int, answers: int, share: int) -> str:
-        answer_text = (
-            f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
-        )
-        return (
-            f"{answer_text}, with a probability of {share} %{'' if answers == 1 else ' on average'}"
-            if share
-            else answer_text
-        )
+    def agreement(self, best: int, answers: int, share: int, sure: int) -> str:
+        who = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
+        probable = f", with a probability of {share} %{'' if answers == 1 else ' on average'}" if share else ""
+        right = f"; such labels are right in {sure} % of cases" if sure >= 0 else ""
+        return f"{who} {self.labels[best]}{probable}{right}"
 
     def _model(self, model: int) -> str:
         return self.models[model] if len(self.models) > 1 else "the model"
