@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Votes, Weights, score
+from pcs_annotator.base.text import short_names
 from pcs_annotator.judging import score as module
-from pcs_annotator.judging.reasons import reasons, short_names
+from pcs_annotator.judging.reasons import reasons
 from pcs_annotator.judging.score import choose
 from tests.judging.strategies import any_votes, weights_for
 

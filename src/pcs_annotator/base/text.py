@@ -1,10 +1,12 @@
 """Small texts for people: counts with their nouns, lists of names, and one line of many."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
 MOST_LISTED = 10
+_PREFIX = re.compile(r"https?://[^#]*#|[a-z][a-z-]*:(?=[^/])")  # of a model: its address, or its provider
 
 
 def counted(number: int, singular: str, many: str | None = None) -> str:
@@ -69,3 +71,19 @@ def row_number(table: str, row: int) -> int:
     (2, 1)
     """
     return row + (_HEADED.search(table) is not None)
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return the shortest tails of names of models that stay unique, without provider, address and organisation.
+
+    >>> short_names(["openai:gpt-5", "vllm:meta/llama", "http://localhost:8000/v1#qwen", "embedded:smollm2/plain"])
+    ['gpt-5', 'llama', 'qwen', 'smollm2/plain']
+    """
+    bare = [_PREFIX.sub("", name, 1) if _PREFIX.match(name) else name for name in names]
+    whole = ("embedded:", "http://", "https://")  # a style is part of the name, and an address has no name
+    candidates = [
+        (short if name.startswith(whole) else short.rpartition("/")[2] or name, short, name)
+        for name, short in zip(names, bare, strict=True)
+    ]
+    taken = Counter(short for each in candidates for short in set(each))
+    return [next((short for short in each if taken[short] == 1), each[-1]) for each in candidates]

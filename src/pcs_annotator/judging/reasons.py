@@ -1,13 +1,11 @@
 """Why an item is easy or hard, in one short sentence."""
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.text import series
+from pcs_annotator.base.text import series, short_names
 from pcs_annotator.core.arrays import Array, Codes, Floats, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
@@ -17,7 +15,6 @@ MAX_NAMED = 3
 UNDECIDED = -1
 KNOWN_ERRORS = "but the models' known errors point to"
 TEXT_OR_ERRORS = "but the text or the models' known errors point to"
-_PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes, sure: Array | None = None) -> list[str]:
@@ -28,13 +25,6 @@ def reasons(votes: Votes, scores: Floats, best: Codes, sure: Array | None = None
         causes = _causes(_Facts.of(votes, rows), scores[rows], best[rows], sure[rows])
         sentences += _explain(causes, len(best[rows]))
     return sentences
-
-
-def short_names(annotators: Sequence[str]) -> list[str]:
-    """Return the names without their provider (`openai:`), where the rest is unique."""
-    short = [_PROVIDER.sub("", name) for name in annotators]
-    taken = Counter([*short, *(name for name, rest in zip(annotators, short, strict=True) if name != rest)])
-    return [rest if taken[rest] == 1 else name for name, rest in zip(annotators, short, strict=True)]
 
 
 def spoken(relation: str) -> str:

@@ -34,7 +34,7 @@ def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path:
     choices = [one.choice for one in found[0].specifications]
     assert choices[0] == "all models · all relations · lr"
     assert len(set(choices)) == len(choices) == (1 + len(MODELS)) * 2 * 2
-    assert "simulated:small@65 · original · uniform" in choices
+    assert "small@65 · original · uniform" in choices
     (tmp_path / "r.html").write_text(robust_page(found), encoding="utf-8")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "all models · all relations · lr (this run)" in page

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.base.text import capital
+from pcs_annotator.base.text import capital, short_names
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.forms import QUEUES, Visit
@@ -26,7 +26,6 @@ LEAST_GRADE = 0.005
 DECIDED: Mapping[Any, str] = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
 STEPS = (("back", "←", "Row before", "ArrowLeft", "-1"), ("forth", "→", "Row after", "ArrowRight", "1"))
 """The links to the rows before and after: id, sign, name, key and direction."""
-WORD_BREAK = Markup("<wbr>")
 OVERRIDES = {"\u202d": "left-to-right override", "\u202e": "right-to-left override"}
 _OVERRIDE = re.compile("([\u202d\u202e])")
 
@@ -194,13 +193,10 @@ def _answers(shown: Shown, label: str | None) -> Markup:
         votes.setdefault((vote.relation, vote.annotator), []).append(vote)
     variants = {variant.relation: variant for variant in shown.variants}
     relations = list(dict.fromkeys([ORIGINAL, *variants, *(vote.relation for vote in shown.votes)]))
-    parted = (name.partition(":") for name in annotators)  # names may be broken after the provider
-    titles: list[Child] = [
-        "relation",
-        "text or question",
-        *(joined(*parts[:2], WORD_BREAK, parts[2]) for parts in parted),
+    head = [
+        tag("th", title, scope="col", dir="auto")
+        for title in ("relation", "text or question", *short_names(annotators))
     ]
-    head = [tag("th", title, scope="col", dir="auto") for title in titles]
     lines = [
         tag(
             "tr",

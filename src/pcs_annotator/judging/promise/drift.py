@@ -12,12 +12,13 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import MismatchError
+from pcs_annotator.base.text import short_names
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
-from pcs_annotator.judging.reasons import short_names, spoken
+from pcs_annotator.judging.reasons import spoken
 from pcs_annotator.judging.text_model import TextModel
 
 SCRIPTS = (

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from pcs_annotator.base.errors import UserError
-from pcs_annotator.base.text import capital, counted
+from pcs_annotator.base.text import capital, counted, short_names
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Figure
@@ -91,8 +91,11 @@ def questions(view: View) -> b.Section | None:
 def weights(learned: Learned, votes: Votes, values: RelationValues | None = None) -> b.Section:
     """Return models and relations with their weights and what is known about their answers."""
     models, relations = learned.model.weights.shares(votes)
+    short = dict(zip(votes.annotators, short_names(votes.annotators), strict=True))
+    cells = {short[name]: cell for name, cell in _of_models(votes, learned.spending).items()}
+    models = {short[name]: share for name, share in models.items()}
     parts: dict[str, _Part] = {
-        "Models": (models, _of_models(votes, learned.spending)),
+        "Models": (models, cells),
         "Relations": (relations, _of_relations(votes, learned.spending, values)),
     }
     evidence = about_evidence(learned.model.weights)

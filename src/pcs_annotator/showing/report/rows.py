@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import counted, short_names
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
@@ -79,9 +79,15 @@ def explorer(
     titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tuple[str, View]], kind: str, prefix: str = ""
 ) -> Markup:
     """Return the place of a list of rows, and its data: the rows, and who answered what in each run."""
+    voted = [(title, view.result.votes) for title, view in sides]
     asked = [
-        {"title": title, **{axis: getattr(view.result.votes, axis) for axis in ("annotators", "relations", "labels")}}
-        for title, view in sides
+        {
+            "title": title,
+            "annotators": short_names(votes.annotators),
+            "relations": votes.relations,
+            "labels": votes.labels,
+        }
+        for title, votes in voted
     ]
     data = json.dumps({"titles": titles, "sides": asked, "rows": entries}, ensure_ascii=False, separators=(",", ":"))
     safe = printable(data).replace("<", "\\u003c")  # a script ends at the first "</script"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pcs_annotator.base.text import capital, counted
+from pcs_annotator.base.text import capital, counted, short_names
 from pcs_annotator.judging.evaluate.relation_value import two_digits
 from pcs_annotator.judging.evaluate.scored import ABOUT_AUROC, ABOUT_ECE, about_intervals, cell_of
 from pcs_annotator.judging.metrics.significance import BootstrapTest, p_text, rows_to_tell
@@ -161,7 +161,7 @@ def _header(compared: comparison.Comparison) -> Markup:
 
 def _side(name: str, side: Side) -> Markup:
     votes = side.result.votes
-    axes = (("models", votes.annotators), ("relations", votes.relations))
+    axes = (("models", short_names(votes.annotators)), ("relations", votes.relations))
     facts = [tag("small", f" · {what}: ", user_text(", ".join(names))) for what, names in axes]
     return tag("li", tag("b", name), user_text(side.name), *facts)
 

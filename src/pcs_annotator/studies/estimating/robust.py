@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, UndefinedMetric
-from pcs_annotator.base.text import counted
+from pcs_annotator.base.text import counted, short_names
 from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
@@ -97,6 +97,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     gold = gold_codes(votes, recorded.gold.labels)
     by_label: dict[str, list[Specification]] = {}
     left_out = 0
+    short = dict(zip(votes.annotators, short_names(votes.annotators), strict=True))
     for part, optimiser in choices(votes, recorded.settings.optimiser):
         how = replace(recorded.settings, optimiser=optimiser)
         expected = expected_labels(part, gold, how, recorded.texts, recorded.shape)
@@ -108,7 +109,9 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
         except UndefinedMetric:
             left_out += 1
             continue
-        models = "all models" if part.annotators == votes.annotators else " + ".join(part.annotators)
+        models = (
+            "all models" if part.annotators == votes.annotators else " + ".join(short[name] for name in part.annotators)
+        )
         views = "all relations" if part.relations == votes.relations else " + ".join(part.relations)
         for line in answered.differences or answered.lines:  # a conclusion is about differences, if there are groups
             made = Specification((models, views, optimiser), line.corrected, line.naive)
