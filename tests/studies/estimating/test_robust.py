@@ -38,6 +38,9 @@ def test_the_run_s_own_choice_gives_the_run_s_own_estimate(made: Path, tmp_path:
     (tmp_path / "r.html").write_text(robust_page(found), encoding="utf-8")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "all models · all relations · lr (this run)" in page
+    assert "percentage points" in page
+    assert page.count('class="dot ring"') == len(choices) * len(found)
+    assert found[0].shown(-0.318) == "−31.8"
     assert len(robust_table(found[0]).rows) == len(choices)
 
 

@@ -30,8 +30,9 @@ _METHODS = ("corrected", "naive")
 ASPECTS = ("models", "relations", "learning")
 LEFT, RIGHT, TOP, BOTTOM, LINE = 190.0, 740.0, 16.0, 220.0, 18.0
 _HOW_TO_READ = (
-    "Each column is one way to analyse the same votes: dots are corrected estimates with 95 % intervals, and the marks "
-    "below say which models, relations and way of learning they are from. This run is in blue."
+    "Each column is one way to analyse the same votes: dots are corrected estimates with 95 % intervals, rings what "
+    "machine labels would give as if they were true, and the marks below say which models, relations and way of "
+    "learning they are from. This run is in blue."
 )
 
 
@@ -58,6 +59,11 @@ class Robust:
     made: Specification  # the choice that the run made, first among the specifications
     specifications: Sequence[Specification]  # all of them
     left_out: int = 0  # choices under which it could not be estimated
+    unit: float = 1.0  # what it is shown in: 100 for per cent and percentage points
+
+    def shown(self, value: float) -> str:
+        """Return a value as it is shown."""
+        return number(self.unit * value, 1 if self.unit == 100 else 3)
 
     def flips(self, method: str) -> tuple[float, float]:
         """Return the share of choices with another sign, and with another conclusion, than the run's corrected one."""
@@ -124,6 +130,7 @@ def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
             made=listed[0],
             specifications=listed,
             left_out=left_out,
+            unit=100.0 if answered.kind == "share" else 1.0,
         )
         for title, listed in by_label.items()
     ]
@@ -141,17 +148,22 @@ def choices(votes: Votes, optimiser: str) -> Iterator[tuple[Votes, str]]:
 
 def robust_shown(results: Sequence[Robust]) -> Iterator[b.Block]:
     """Yield for every quantity how far other choices move it, and how often they change the conclusion."""
-    steady, choices = sum(not result.flips("corrected")[1] for result in results), len(results[0].specifications)
-    words = counted(len(results), "conclusion is", "conclusions are")
-    yield b.Paragraph(f"{steady} of {words} the same under all {counted(choices, 'choice')}", "title")
+    yield b.Paragraph(robust_verdict(results), "title")
     columns = [b.Column(""), *b.numbers("this run", "all choices", "another conclusion", "naive: another")]
     rows: list[b.Row] = []
     for result in results[:LINES_SHOWN]:
         first, *_, last = (spec.corrected.value for spec in result.in_order)
         changed = (percent(result.flips(method)[1], 1) for method in _METHODS)
-        ends = f"{number(first, 3)} to {number(last, 3)}"
-        rows.append([b.name(result.name), number(result.made.corrected.value, 3), ends, *changed])
+        ends = f"{result.shown(first)} to {result.shown(last)}"
+        rows.append([b.name(result.name), result.shown(result.made.corrected.value), ends, *changed])
     yield b.Table(columns=columns, rows=rows)
+
+
+def robust_verdict(results: Sequence[Robust]) -> str:
+    """Return how many conclusions stay the same whatever is chosen."""
+    steady, choices = sum(not result.flips("corrected")[1] for result in results), len(results[0].specifications)
+    words = counted(len(results), "conclusion is", "conclusions are")
+    return f"{steady} of {words} the same under all {counted(choices, 'choice')}"
 
 
 def robust_lines(results: Sequence[Robust]) -> Iterator[tuple[str, b.Words]]:
@@ -171,18 +183,27 @@ def robust_table(result: Robust) -> ResultTable:
         title=result.name,
         columns=["choice", "corrected", "naive (biased)"],
         rows=[
-            [f"{choice.choice}{' (this run)' if choice is result.made else ''}", choice.corrected, choice.naive]
+            [
+                f"{choice.choice}{' (this run)' if choice is result.made else ''}",
+                _scaled(choice.corrected, result.unit),
+                _scaled(choice.naive, result.unit),
+            ]
             for choice in result.in_order
         ],
         notes=robust_sentences(result),
-        digits={"corrected": 3, "naive (biased)": 3},
+        digits=dict.fromkeys(("corrected", "naive (biased)"), 1 if result.unit == 100 else 3),
     )
+
+
+def _scaled(figure: Figure, unit: float) -> Figure:
+    ends = figure.interval
+    return Figure(unit * figure.value, ends and Interval(unit * ends.low, unit * ends.high))
 
 
 def robust_sentences(result: Robust) -> list[str]:
     """Return how often another choice would have changed the conclusion."""
     values = [choice.corrected.value for choice in result.specifications]
-    ends, made = (number(min(values), 3), number(max(values), 3)), number(result.made.corrected.value, 3)
+    ends, made = (result.shown(min(values)), result.shown(max(values))), result.shown(result.made.corrected.value)
     words = [f"{counted(len(values), 'choice')}: from {ends[0]} to {ends[1]}; with the choices of this run, {made}."]
     for method, of in (("corrected", "choices"), ("naive", "choices with machine labels as if they were true")):
         sign, conclusion = (percent(share, 1) for share in result.flips(method))
@@ -205,15 +226,16 @@ def robust_page(results: Sequence[Robust], title: str = "", data: str = "") -> s
         numbers = b.Folded("The numbers", b.results(robust_table(result)))
         verdict = b.Paragraph(conclusion, "verdict")
         sections.append(b.section(f"q{at}", result.name, verdict, b.text(values), curve, numbers))
-    asked = b.name(" · ".join(part for part in (title, data) if part))
-    top = header("Would another choice change the conclusion?", b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
+    unit = ("per cent" if results[0].reference else "percentage points") if results[0].unit == 100 else ""
+    asked = b.name(" · ".join(part for part in (title, data, unit) if part))
+    top = header(robust_verdict(results), b.text(asked, kind="sub"), b.note(_HOW_TO_READ))
     return document(f"robust: {title or data}", top, sections, STYLES_OF_ESTIMATES)
 
 
 def specification_curve(result: Robust) -> Markup:
     """Return the estimates in order, this run marked, above what each of them is made with."""
     listed = result.in_order
-    ends = [end for choice in listed for end in _ends(choice.corrected)]
+    ends = [end for choice in listed for end in (*_ends(choice.corrected), choice.naive.value)]
     low, high = min(result.reference, *ends), max(result.reference, *ends)
     room = (high - low) or 1.0
 
@@ -222,7 +244,7 @@ def specification_curve(result: Robust) -> Markup:
 
     places = [LEFT + (RIGHT - LEFT) * (at_aspect + 0.5) / len(listed) for at_aspect in range(len(listed))]
     marks = [mark for x, choice in zip(places, listed, strict=True) for mark in _estimate(x, choice, result, at)]
-    scale = [words(number(value, 2), LEFT - 8, at(value) + 4, "tick end") for value in {low, result.reference, high}]
+    scale = [words(result.shown(value), LEFT - 8, at(value) + 4, "tick end") for value in {low, result.reference, high}]
     zero = segment((LEFT, at(result.reference)), (RIGHT, at(result.reference)), "ideal")
     options = {(at_aspect, option) for choice in listed for at_aspect, option in enumerate(choice.parts)}
     height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
@@ -238,7 +260,9 @@ def _estimate(x: float, choice: Specification, result: Robust, at: Callable[[flo
         yield segment((x, TOP - 8), (x, BOTTOM), "grid")
         yield words("this run", x, TOP - 6, "key middle")
     yield segment((x, at(low)), (x, at(high)), "reach c1" if ours else "base")
-    title = f"{choice.choice}: {number(choice.corrected.value, 3)} [{number(low, 3)}, {number(high, 3)}]"
+    title = f"{choice.choice}: {result.shown(choice.corrected.value)} [{result.shown(low)}, {result.shown(high)}]"
+    naive = result.shown(choice.naive.value)
+    yield dot((x, at(choice.naive.value)), "dot ring", f"{choice.choice}: {naive} with machine labels as if true")
     yield dot((x, at(choice.corrected.value)), "dot c1" if ours else "dot", title)
 
 
