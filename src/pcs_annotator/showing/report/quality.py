@@ -181,7 +181,8 @@ def how_good(view: View) -> b.Section:
         beside.append(b.titled("Numbers against gold", _listed(against_gold.figures)))
     elif against_gold is not None:
         beside.append(_most_confused(against_gold) if many else _confused(against_gold))
-    shown.append(b.Group(beside, kind="pair") if beside else None)
+    wide = against_gold is not None and tables.MOST_NAMED < len(against_gold.labels) <= MANY_LABELS
+    shown += beside if wide else [b.Group(beside, kind="pair")] if beside else []
     if against_gold is not None and against_gold.by_label:
         shown += [beyond_chance(against_gold)] if many else [_by_label(against_gold), beyond_chance(against_gold)]
     if learned.by_group is not None:
