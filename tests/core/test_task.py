@@ -9,6 +9,7 @@ from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.task import (
     MAX_LABELS,
     check_labels,
+    in_order,
     label_lookup,
     refuse_doubtful,
     refuse_line_breaks,
@@ -218,3 +219,8 @@ def test_whole_numbers_are_codes_if_they_are_small_or_repeat(gold: list[str]) ->
 def test_a_value_outside_of_the_labels_is_refused_with_what_it_may_be(value: str, remedy: str) -> None:
     with pytest.raises(LabelError, match=remedy):
         raise unknown_label(value, ["a", "b"], "gold.csv, row 3")
+
+
+def test_labels_that_are_numbers_are_in_their_order() -> None:
+    assert in_order(["10", "2", "1"]) == ("1", "2", "10")
+    assert in_order(["b", "10", "a"]) == ("10", "a", "b")

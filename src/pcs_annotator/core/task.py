@@ -317,6 +317,12 @@ def label_lookup(labels: Sequence[str]) -> dict[str, int]:
     return {**{f"{label}.0": position for label, position in numbers.items()}, **numbers, **exact}
 
 
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return labels in alphabetical order, or in that of numbers if they all are numbers."""
+    listed = tuple(labels)
+    return tuple(sorted(listed, key=int)) if all(map(str.isdecimal, listed)) else tuple(sorted(listed))
+
+
 def label_code(value: str, labels: Sequence[str], where: str) -> int:
     """Return the position of a label; one outside the set, found at `where`, is an error."""
     code = _positions(tuple(labels)).get(value.casefold())

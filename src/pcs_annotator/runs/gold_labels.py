@@ -16,7 +16,7 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.events import FiledLabel, SampleKind
 from pcs_annotator.core.gold_codes import Coders, as_known, refuse_contradictions
 from pcs_annotator.core.identity import same_text, text_hash, text_key
-from pcs_annotator.core.task import Item, label_code, refuse_doubtful
+from pcs_annotator.core.task import Item, in_order, label_code, refuse_doubtful
 from pcs_annotator.runs.draw_registry import (
     append_events,
     events_of,
@@ -309,7 +309,7 @@ def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
     rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
     refuse_doubtful(dataset.gold, rows, naming)
     _warn_of_typos(dataset, [*spellings.values()], naming)
-    return tuple(sorted(spellings.values()))
+    return in_order(spellings.values())
 
 
 def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Grades, Integers, Mask
-from pcs_annotator.core.task import label_lookup, unknown_label, whole_number
+from pcs_annotator.core.task import in_order, label_lookup, unknown_label, whole_number
 from pcs_annotator.core.votes import ABSTAINED, GRADE_TOLERANCE, NOT_ASKED, Unknown
 from pcs_annotator.tables.arrow import pa, pc, text_column
 
@@ -161,7 +161,7 @@ def seen_labels(votes: Sequence[TextColumn], gold: TextColumn | None, columns: V
         if not labels.keys().isdisjoint(named) or (not seen and kind != STATED and len(named) > 1):
             for folded, name in named.items():
                 labels.setdefault(folded, name.removeprefix(kind.prefix))
-    return tuple(sorted(labels.values()))
+    return in_order(labels.values())
 
 
 def label_codes(column: TextColumn, labels: Sequence[str], unknown: Unknown, ids: TextColumn | Sequence[str]) -> Codes:
