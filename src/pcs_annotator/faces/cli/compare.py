@@ -37,7 +37,7 @@ def command(*, first: str, second: str, out: Path | None, replace: bool) -> None
     policy = OutputPolicy(replace=replace)
     if out is not None:
         policy.check(out, PAGES)
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("comparing both on the same rows") as notes:
         comparison = evaluate.compare(first, second)
     if out is not None:
         policy.write_page(out, page.render(comparison))

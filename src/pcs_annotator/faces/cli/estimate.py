@@ -54,7 +54,7 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     if vary:
         _estimate_under_all_choices(Path(source), out, policy, question, _asked(asked_for))
         return
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("estimating") as notes:
         estimates = estimate_all(source, question)
     files = files_for(estimates, out)
     for file in files:
@@ -84,7 +84,7 @@ def _as_json(estimates: Mapping[str, Estimated]) -> dict[str, Any]:
 def _estimate_under_all_choices(
     folder: Path, out: Path | None, policy: OutputPolicy, question: EstimateQuestion, asked: Iterable[str]
 ) -> None:
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("trying other models, questions and ways of learning") as notes:
         quantities = robust.robust(folder, question)
     if out is not None:
         recorded = Run.open(folder)

@@ -52,7 +52,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
         options.show(replacing_json, replacing_shown, evaluate.may_replace(source, epsilon, by))
         return
     if by:
-        with options.gathered_warnings() as notes:
+        with options.gathered_warnings("comparing groups") as notes:
             groups = evaluate.figures_of_groups(source, by)
         options.show(
             lambda: {"by": groups.by, "groups": [each._asdict() for each in groups.groups], "warnings": notes},
@@ -68,7 +68,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
     if source.is_dir() and (book := Book.open(source)).named:
         _show_variables(book, request)
         return
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("comparing methods on the gold rows") as notes:
         numbers = evaluate.evaluate_numbers(request)
         evaluated = numbers or evaluate.evaluate_source(request)
     shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
@@ -103,7 +103,7 @@ def _show_variables(book: Book, request: evaluate.EvaluateRequest) -> None:
         except GoldError:  # this variable has none, or too little
             return None
 
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("comparing methods on the gold rows") as notes:
         results = book.each(compared)
     evaluated = {name: result for name, result in results.items() if result is not None}
     if not evaluated:

@@ -32,7 +32,8 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
     model is called.
     """
     terms = options.take(finishing.Terms, choices)
-    finish = finishing.finish(folder, max_error, terms, out, OutputPolicy(replace=replace))
+    with options.working("sharing the rows between people and the machine"):
+        finish = finishing.finish(folder, max_error, terms, out, OutputPolicy(replace=replace))
     labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
     more = counted(finish.left, "more row") if finish.left else "nothing"
     lines: list[tuple[str, b.Words]] = [

@@ -65,6 +65,7 @@ def command(*, source: Path, folder: Path | None, spare_looks: bool, ledger: str
             votes = options.take(VoteSource, imported)
             import_votes(votes, changes, options.saying())
             run = votes.folder
-        return fit(run, changes, people, say=options.saying(), **how)
+        with options.working("learning from gold"):
+            return fit(run, changes, people, say=options.saying(), **how)
 
     return run_view.show_result(fitted, known=True)

@@ -6,6 +6,7 @@ The options for settings are made from the table in `runs/settings.py`.
 import json
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -315,10 +316,22 @@ def echo_json(values: object) -> None:
 
 
 @contextmanager
-def gathered_warnings() -> Iterator[list[str]]:
-    """Collect warnings as a list of messages, without duplicates, instead of printing them."""
+def working(doing: str) -> Iterator[None]:
+    """Show what a command does while it takes its time, if a person watches."""
+    if not (doing and shown() and sys.stderr.isatty()):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{doing} …"):
+        yield
+
+
+@contextmanager
+def gathered_warnings(doing: str = "") -> Iterator[list[str]]:
+    """Collect warnings as a list of messages, without duplicates, instead of printing them; show what is done."""
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, working(doing):
         warnings.simplefilter("always", PcsWarning)
         yield notes
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, PcsWarning))

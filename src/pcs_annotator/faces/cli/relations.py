@@ -67,7 +67,7 @@ def value(*, source: Path, **choices: Any) -> None:
     texts.
     """
     splitting, reading = options.take(evaluate.Splitting, choices), options.take(Reading, choices)
-    with options.gathered_warnings() as notes:
+    with options.gathered_warnings("fitting without each relation") as notes:
         recorded = evaluate.RecordedVotes.read(source, reading).plus(choices["rewritten"])
         if choices["hard"]:
             recorded = recorded._replace(votes=recorded.votes.hard())
