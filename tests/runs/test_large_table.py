@@ -494,8 +494,8 @@ def test_copies_of_gold_texts_outside_the_sample_have_golds_label(tmp_path: Path
     result = made(write_csv(tmp_path / "more.csv", [*rows, *copies]), tmp_path / "run")
     written = labels_of(tmp_path / "run")
     assert [row["pcs_final_label"] for row in written[ROWS:]] == [row["gold"] for row in rows[:GOLD]]
-    assert {row["pcs_decision"] for row in written[ROWS:]} == {"accept"}
-    waiting = sum(row["pcs_decision"] == "review" and not row["gold"] for row in written)
+    assert {row["pcs_reason"] for row in written[ROWS:]} == {"a copy of a gold text"}
+    waiting = sum(row["pcs_decision"] == "review" and not row["gold"] for row in written[:ROWS])
     assert result.counts.to_review == waiting
     certificate = result.learned.model.certificate
     assert certificate is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 MOST_LISTED = 10
-_PREFIX = re.compile(r"https?://[^#]*#|[a-z][a-z-]*:(?=[^/])")  # of a model: its address, or its provider
+_PREFIX = re.compile(r"^(?:https?://[^#]*#|[a-z][a-z-]*:(?=[^/]))")  # of a model: its address, or its provider
 
 
 def counted(number: int, singular: str, many: str | None = None) -> str:
@@ -79,7 +79,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     >>> short_names(["openai:gpt-5", "vllm:meta/llama", "http://localhost:8000/v1#qwen", "embedded:smollm2/plain"])
     ['gpt-5', 'llama', 'qwen', 'smollm2/plain']
     """
-    bare = [_PREFIX.sub("", name, 1) if _PREFIX.match(name) else name for name in names]
+    bare = [_PREFIX.sub("", name) for name in names]
     whole = ("embedded:", "http://", "https://")  # a style is part of the name, and an address has no name
     candidates = [
         (short if name.startswith(whole) else short.rpartition("/")[2] or name, short, name)

@@ -83,7 +83,9 @@ def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None
         if request.fresh and folder.ledger.exists():
             request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
         follow, results = watch.begin(), dict[str, RunResult]()
-        for _, names in groupby(parts, lambda name: name.partition("=")[0]):  # labels are learned about together
+        # labels of one variable are learned about together; those of a large table after one another, as they are paid
+        apart = first.table.sampled
+        for _, names in groupby(parts, lambda name: name if apart else name.partition("=")[0]):
             asked = dict[str, _Asked]()
             for name in names:
                 announce(name)
@@ -161,6 +163,8 @@ def _ask(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> _As
         "by": config.learn.by,
     }
     recorded = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
+    if not part.table.sampled:
+        part.request.paid.add(tally)
     seconds = {"prepare": asking - started, "ask": time.perf_counter() - asking}
     return _Asked(part, recorded, fits, tally, seconds)
 
@@ -177,10 +181,10 @@ def _learned(asked: _Asked, parts: Mapping[str, Run]) -> RunResult:
         settings = _settings(request, config, tally)
         learned = label_whole(recorded, learned, part.table, settings, spreadsheet_safe=request.spreadsheet_safe)
         recorded.write_learned(learned, config.learn, fits)
+        request.paid.add(tally)
     to_label = recorded.hand_out(learned, request.to_label)
     seconds = {**seconds, "learn": writing - learning, "write": time.perf_counter() - writing}
     result = recorded.result(learned, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
-    request.paid.add(tally)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
 

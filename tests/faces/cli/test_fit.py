@@ -40,7 +40,7 @@ def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
         "stability",
         "adjusted for the number of methods compared (Holm)",
     )
-    for word in (*words, f"labels {LABELS} (column pcs_label)"):
+    for word in (*words, f"labels {LABELS} (column pcs_final_label)"):
         assert word in " ".join(result.stdout.split())
     written = read_csv(tmp_path / LABELS)
     given = read_csv(EXAMPLE)
