@@ -37,7 +37,7 @@ class SoftmaxFit(NamedTuple):
     steps: int
 
 
-def fit_softmax(  # what is known about the regression, one argument each
+def fit_softmax(
     inputs: Sequence[Floats] | Floats,
     gold: Codes,
     centre: Floats,

@@ -123,15 +123,11 @@ def _many(parts: Sequence[ResultColumns], labels: Sequence[str], whole: SetResul
     def sets_of(name: str) -> pa.Array:
         return pa.array([_set_of(row, labels) for row in rows_of(name)], pa.string())
 
-    copies = [{*row} == {names.COPY_OF_GOLD} for row in rows_of(names.REASON)]
-    decided = zip(whole.decisions, copies, strict=True)
     columns = {
         "": sets_of(names.LABEL),
         "_confidence": pa.array([*whole.confidence], pa.float64()),
         "_decision": pa.array([_decided(row) for row in rows_of(names.DECISION)], pa.string()),
-        "_set_decision": pa.array(
-            [decision and ("accept" if copy else decision) for decision, copy in decided], pa.string()
-        ),
+        "_set_decision": pa.array([*whole.decisions], pa.string()),
     }
     probability = names.probability_name(YES)
     for label, part in zip(labels, parts, strict=True):

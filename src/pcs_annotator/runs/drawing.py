@@ -14,8 +14,8 @@ import numpy as np
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.arrays import CODE, Integers, Mask
 from pcs_annotator.core.events import Picked, SampleKind
-from pcs_annotator.core.gold_codes import UNLABELLED, cell_key, gold_codes
-from pcs_annotator.core.identity import same_texts, text_hash, with_copies
+from pcs_annotator.core.gold_codes import UNLABELLED, cell_key, gold_codes, settled
+from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
@@ -54,8 +54,8 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
             draw_at_random(folder, dataset, gold, max(rows, min(missing, MOST_ROWS_TO_LABEL))), "at random"
         )
     items = dataset.items
-    labelled = with_copies(same_texts([item.text for item in items]), gold_codes(votes, gold.all_labels) != UNLABELLED)
-    chosen = _review_queue(votes, model, ~labelled).tolist()
+    done = settled(same_texts([item.text for item in items]), gold_codes(votes, gold.all_labels))
+    chosen = _review_queue(votes, model, ~done).tolist()
     drawn = [Picked(id=items[row].id, text_hash=text_hash(items[row].text), chosen="for review") for row in chosen]
     return HandedOut(write_to_label(folder, items, gold, drawn), "for review")
 

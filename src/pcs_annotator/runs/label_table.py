@@ -19,7 +19,7 @@ from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.ledger_address import LedgerAddress
-from pcs_annotator.core.outcome import LABEL, VERSION, Counts, input_names, result_names
+from pcs_annotator.core.outcome import COPY_OF_GOLD, DECISION, LABEL, REASON, VERSION, Counts, input_names, result_names
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model, Predictions
@@ -92,10 +92,8 @@ class RowWriter:
         labelled = with_columns(chunk.table, columns, result_names(votes.labels))
         if self.version:
             labelled = labelled.append_column(VERSION, pa.array([self.version] * len(votes), pa.int64()))
-        assigned, decided = labelled[LABEL].to_pylist(), self.model.decisions(votes, judged)
-        people = zip(self.model.gold_of_copies(votes), gold, strict=True)
-        by_people = [bool(of_copy) and not of_row for of_copy, of_row in people]
-        settled = sum(decision == "review" and said for decision, said in zip(decided, by_people, strict=True))
+        assigned, decided, why = (labelled[name].to_pylist() for name in (LABEL, DECISION, REASON))
+        settled = [*zip(decided, why, strict=True)].count(("review", COPY_OF_GOLD))
         if self._labels is not None:
             self._labels.write(labelled)
         if self._votes is not None:

@@ -41,7 +41,7 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
         ("people", f"{more} to label; {labelled} have a person's label already"),
     ]
     if finish.left:
-        lines.append(("time", f"about {work_time(finish.hours)}, at {finish.seconds:.0f} seconds a row"))
+        lines.append(("time", f"about {_work_time(finish.hours)}, at {finish.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{finish.to_label}, the least certain first, or pcs review, queue Finish"))
         lines.append(("next", b.strong(join(["pcs", "review", str(folder)]))))
     if finish.out is not None:
@@ -50,6 +50,6 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
     options.show(lambda: {**asdict(finish), "hours": finish.hours}, lambda: [b.Answer(lines)])
 
 
-def work_time(hours: float) -> str:
+def _work_time(hours: float) -> str:
     """Return how long people need, as they would say it."""
     return f"{hours:.0f} hours" if hours >= 2 else counted(max(round(60 * hours), 1), "minute")

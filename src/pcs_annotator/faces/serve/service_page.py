@@ -53,7 +53,7 @@ def service_page(
             tag("div", id="answer", role="status"),
         ),
         section("program", "From a program", *_from_program(door)),
-        section("state", "How the service is", _table([(what, how) for what, how in standing.lines.items()])),
+        section("state", "How the service is", _table([*standing.lines.items()])),
         section("fields", "What a reply says of each text", _table(_fields(about))),
         section("errors", "Errors", _table(_errors(about))),
     )

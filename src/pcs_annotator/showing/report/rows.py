@@ -79,15 +79,14 @@ def explorer(
     titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tuple[str, View]], kind: str, prefix: str = ""
 ) -> Markup:
     """Return the place of a list of rows, and its data: the rows, and who answered what in each run."""
-    voted = [(title, view.result.votes) for title, view in sides]
     asked = [
         {
             "title": title,
-            "annotators": short_names(votes.annotators),
-            "relations": votes.relations,
-            "labels": votes.labels,
+            "annotators": short_names(view.result.votes.annotators),
+            "relations": view.result.votes.relations,
+            "labels": view.result.votes.labels,
         }
-        for title, votes in voted
+        for title, view in sides
     ]
     data = json.dumps({"titles": titles, "sides": asked, "rows": entries}, ensure_ascii=False, separators=(",", ":"))
     safe = printable(data).replace("<", "\\u003c")  # a script ends at the first "</script"
