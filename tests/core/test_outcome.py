@@ -33,3 +33,11 @@ def test_a_parent_is_right_if_gold_is_below_it_and_people_see_the_leaf() -> None
     silent = replace(parent, label=None, probabilities={}, details={})
     assert silent.leaf is None
     assert silent.for_people is silent
+
+
+def test_labels_are_tied_only_where_no_confidence_decides() -> None:
+    even = Outcome(id="1", label="a", scores={"a": 0.4, "b": 0.4, "c": 0.2}, confidence=None, decision="review")
+    assert even.tied == ["a", "b"]
+    assert replace(even, confidence=0.5).tied == []
+    assert replace(even, label=None).tied == []
+    assert replace(even, scores={"a": 0.5, "b": 0.4, "c": 0.1}).tied == []

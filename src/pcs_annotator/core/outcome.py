@@ -99,6 +99,12 @@ class Outcome:
         return max(sorted(self.probabilities), key=self.probabilities.__getitem__)
 
     @property
+    def tied(self) -> list[str]:
+        """The labels of the highest score, if there are several and no confidence that decides between them."""
+        best = [name for name, score in self.scores.items() if score == max(self.scores.values())]
+        return best if len(best) > 1 and self.confidence is None and self.label in best else []
+
+    @property
     def for_people(self) -> Outcome:
         """The outcome with the leaf as its label, because people name leaves."""
         leaf = self.leaf

@@ -154,6 +154,17 @@ def test_on_a_phone_nothing_is_cut_off_and_a_tap_saves(run: Path, visit: Visit) 
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
+def test_a_wide_table_of_votes_scrolls_beside_the_guidelines(run: Path, visit: Visit) -> None:
+    with page_of(run, replace(OPTIONS, blind=False)) as url:
+        page = visit(f"{url}/row?id=attack", viewport={"width": 1280, "height": 800})
+        page.keyboard.press("v")
+        page.locator("#answers table").evaluate("table => { table.style.minWidth = '100rem'; }")
+        work, aside = (page.locator(part).bounding_box() for part in (".work", "aside"))
+        assert work is not None
+        assert aside is not None
+        assert work["x"] + work["width"] <= aside["x"]
+
+
 @pytest.mark.filterwarnings("ignore:no gold row says")
 def test_twelve_labels_with_long_names_fit_on_any_screen(tmp_path: Path, visit: Visit) -> None:
     with page_of(make_run(tmp_path, 30, MANY)) as url:

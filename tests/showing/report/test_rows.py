@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import Decision
+from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Reviewed, Verdict
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.report import view
@@ -204,3 +205,13 @@ def test_without_rows_there_is_no_list(tmp_path: Path) -> None:
 
 def verdict(label: str | None, reviewer: str, note: str = "") -> Verdict:
     return Verdict(number=1, id="r0", text_hash="h", label=label, reviewer=reviewer, at="", queue="learn", note=note)
+
+
+def test_labels_that_are_tied_are_shown_together(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    first, *rest = result.outcomes
+    names = list(first.scores)
+    even = replace(first, label=names[0], confidence=None, scores=dict.fromkeys(names, 1 / len(names)))
+    html = render(replace(result, outcomes=[even, *rest]))
+    assert listed(html)[0]["cells"][0][1] == series(names, "or")
+    assert "Label rows at random, to know how good this is → pcs review" in Page(html).text

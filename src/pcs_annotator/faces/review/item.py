@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.base.text import capital, short_names
+from pcs_annotator.base.text import capital, series, short_names
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.forms import QUEUES, Visit
@@ -154,8 +154,9 @@ def _why(outcome: Outcome) -> Markup:
     if outcome.label is None:
         words.append("No label is proposed. ")
     elif outcome.confidence is None:
-        score = outcome.scores[outcome.label]
-        words += ["Proposed: ", tag("b", user_text(outcome.label)), f", score {number(score)}, not calibrated. "]
+        score, what = number(outcome.scores[outcome.label]), "Tied" if outcome.tied else "Proposed"
+        shown = series(outcome.tied or [outcome.label])
+        words += [f"{what}: ", tag("b", user_text(shown)), f", score {score}, not calibrated. "]
     else:
         words += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
     if outcome.decision:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.text import counted, short_names
+from pcs_annotator.base.text import counted, series, short_names
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
@@ -120,8 +120,9 @@ def entry(shown: Sequence[Row], cells: Sequence[Cell], room: int) -> Entry:
 
 
 def said(outcome: Outcome) -> Cell:
-    """Return the label of a row with its confidence."""
-    return "said", outcome.label, None if outcome.label is None else round(certainty(outcome), 3), ""
+    """Return the label of a row, or those that are tied, with its confidence."""
+    label = series(outcome.tied, "or") if outcome.tied else outcome.label
+    return "said", label, None if outcome.label is None else round(certainty(outcome), 3), ""
 
 
 def _columns(view: View) -> tuple[str, ...]:

@@ -11,7 +11,13 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import certificate_text
-from pcs_annotator.runs.certificate_text import about_confidence, promised, what_is_promised, without_gold
+from pcs_annotator.runs.certificate_text import (
+    about_confidence,
+    promised,
+    what_is_promised,
+    without_gold,
+    without_promise,
+)
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing import answer
@@ -87,15 +93,19 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
     why = capital(f"{b.plain(answer.usable(model, counts)[1])}.")
     if certificate is not None and certificate.holds:
         accepted, levels = counts.decisions.get("accept", 0), answer.leaves_and_parents(model, counts)
-        return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}."
+        groups = f"; {missing}" if (missing := without_promise(certificate)) else ""
+        return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}{groups}."
     if certificate is None and not model.by_agreement:
         return f"{rows}, without a promise", why
     return f"0 of {rows} can be used unchecked", why
 
 
 def _next(result: RunResult) -> b.Paragraph:
-    review, step = result.counts.to_review, answer.next_step(result)
-    todo = f"{count(review)} to check → " if review and step.startswith("pcs review") else "Next → "
+    review, step, certificate = result.counts.to_review, answer.next_step(result), result.learned.model.certificate
+    promised = certificate is not None and certificate.holds
+    todo = "Next → "
+    if review and step.startswith("pcs review"):
+        todo = f"{count(review)} to check → " if promised else "Label rows at random, to know how good this is → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
@@ -113,7 +123,8 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     yield _accuracy(view)
     if result.learned.model.decided_by:
         unlabelled = f", {count(result.unlabelled)} without a label" if result.unlabelled else ""
-        of_rows = f"of {counted(rows, 'row')}{unlabelled}"
+        settled = f", {count(result.counts.settled)} labelled by people" if result.counts.settled else ""
+        of_rows = f"of {counted(rows, 'row')}{unlabelled}{settled}"
         yield b.KeyFigure(count(result.counts.to_review), "to review", of_rows)
     else:
         yield b.KeyFigure(count(rows - result.unlabelled), "rows labelled", f"of {count(rows)}")
