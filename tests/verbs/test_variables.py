@@ -132,7 +132,9 @@ def test_new_texts_get_all_variables(pcs: Pcs) -> None:
     assert "40 rows" in said
     rows = read_csv(Path("new-labels.csv"))
     assert sum(row["pcs_topic"] == truth(int(row["id"]))[0] for row in rows) > 30
-    assert {"pcs_frames", "pcs_frames_confidence", "pcs_frames=morality"} <= rows[0].keys()
+    assert {"pcs_frames", "pcs_frames_confidence", "pcs_frames=morality", "pcs_frames=morality_decision"} <= rows[
+        0
+    ].keys()
     found = pcs.json("label", "new.csv", "--run", "runs/data", "--replace")
     assert found["variables"]["topic"]["rows"] == 40
 

@@ -12,7 +12,7 @@ from pcs_annotator.core import outcome as names
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book
-from pcs_annotator.runs.columns import result_columns, with_columns
+from pcs_annotator.runs.columns import SCORE_DECIMALS, result_columns, with_columns
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -96,7 +96,7 @@ def book_columns(
     """Return the columns of results for all variables; those of a run with one variable keep their names.
 
     Of a variable with any number of labels there are those that apply, how probable it is that all of them are right,
-    `accept` where every one is accepted, the same for the whole set, and the probability of each label.
+    `accept` where every one is accepted, the same for the whole set, and the probability and decision of each label.
     """
     if "" in by_part:
         return {**by_part[""]}
@@ -125,13 +125,14 @@ def _many(parts: Sequence[ResultColumns], labels: Sequence[str], whole: SetResul
 
     columns = {
         "": sets_of(names.LABEL),
-        "_confidence": pa.array([*whole.confidence], pa.float64()),
+        "_confidence": pa.array([sure and round(sure, SCORE_DECIMALS) for sure in whole.confidence], pa.float64()),
         "_decision": pa.array([_decided(row) for row in rows_of(names.DECISION)], pa.string()),
         "_set_decision": pa.array([*whole.decisions], pa.string()),
     }
     probability = names.probability_name(YES)
     for label, part in zip(labels, parts, strict=True):
         columns[f"={label}"] = part.get(probability, pa.nulls(len(part[names.LABEL]), pa.float64()))
+        columns[f"={label}_decision"] = part[names.DECISION]
     final = any(names.FINAL_LABEL in part for part in parts)
     return columns | ({"_final": sets_of(names.FINAL_LABEL)} if final else {})
 

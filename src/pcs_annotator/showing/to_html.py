@@ -221,6 +221,9 @@ def document(name: str, header: Markup, sections: Sequence[blocks.Section], styl
     main = html_of(*sections)
     has_rows = 'type="application/json"' in main
     style, script = joined(*map(_asset, styles)), _asset(SCRIPT) if has_rows else ""  # it finds and orders rows
+    links = [tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections]
+    if any(block.menu for block in sections):
+        links.insert(0, tag("a", "Overview", href="#"))
     parts = {
         "style": style,
         "style_hash": _hash(style),
@@ -229,7 +232,7 @@ def document(name: str, header: Markup, sections: Sequence[blocks.Section], styl
         "name": markup.escaped(name),
         "first": sections[0].name,
         "first_name": "rows" if sections[0].name == "rows" else "contents",
-        "links": joined(*(tag("a", block.menu or block.title, href=f"#{block.name}") for block in sections)),
+        "links": joined(*links),
         "header": header,
         "main": main,
     }

@@ -214,4 +214,4 @@ def test_labels_that_are_tied_are_shown_together(tmp_path: Path) -> None:
     even = replace(first, label=names[0], confidence=None, scores=dict.fromkeys(names, 1 / len(names)))
     html = render(replace(result, outcomes=[even, *rest], dataset=replace(result.dataset, gold=())))
     assert listed(html)[0]["cells"][0][1] == series(names, "or")
-    assert "Label rows at random, to know how good this is → pcs review" in Page(html).text
+    assert "Label more rows → pcs review" in Page(html).text

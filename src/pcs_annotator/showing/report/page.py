@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pcs_annotator.base.errors import PcsError, warn_user
-from pcs_annotator.base.text import counted, series
+from pcs_annotator.base.text import capital, counted, series
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets
@@ -23,7 +23,15 @@ from pcs_annotator.showing.report.charts import plots
 from pcs_annotator.showing.report.quality import how_good
 from pcs_annotator.showing.report.questions import questions
 from pcs_annotator.showing.report.rows import rows
-from pcs_annotator.showing.report.summary import cost, first_screen, headline, overline, promise, settings
+from pcs_annotator.showing.report.summary import (
+    cost,
+    first_screen,
+    headline,
+    overline,
+    promise,
+    settings,
+    variable_settings,
+)
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.showing.svg_plot import Plot
 from pcs_annotator.showing.to_html import document, header, html
@@ -86,17 +94,31 @@ def render_all(result: BookResult) -> str:
     each = {part: view_of(run, f"{slug(part)}-", len(result.results)) for part, run in result.results.items()}
     views, judged = [*each.values()], dict[str, Judged]({**result.results, **result.sets})
     table = variables_table(result.variables, judged, right_of(judged), {part: f"#{slug(part)}" for part in each})
-    title = f"{counted(len(result.variables), 'variable')} of {counted(views[0].result.counts.rows, 'row')}"
     step = b.text("Next → ", b.Styled(next_of_all(result), "command"), kind="next")
-    top = header(title, b.text(in_words(judged)), step, html(table), overline=overline(views[0]))
-    return document(views[0].data_name, top, [_variable(part, view) for part, view in each.items()])
+    lead = b.Group([b.text(f"{capital(in_words(judged))}.")], kind="why")
+    top = header(_title(result), lead, step, html(table), overline=overline(views[0]))
+    sections = [_variable(part, view) for part, view in each.items()]
+    method = b.section("method", "Method and settings", cost(views[0].result), settings(views[0], task=False))
+    return document(views[0].data_name, top, [*sections, method])
+
+
+def _title(result: BookResult) -> str:
+    """Return how many labels of all variables can be used."""
+    variables, results = counted(len(result.variables), "variable"), result.results.values()
+    certificates = [each.learned.model.certificate for each in results]
+    if not any(certificate is not None and certificate.holds for certificate in certificates):
+        return f"{variables} of {counted(len(next(iter(results)).votes), 'row')}, without a promise"
+    accepted = sum(each.counts.decisions.get("accept", 0) for each in results)
+    rows = sum(each.counts.rows for each in results)
+    return f"{count(accepted)} of {counted(rows, 'label')} of {variables} can be used"
 
 
 def _variable(part: str, view: View) -> b.Section:
     """Return the section of a variable: the verdict, and everything else folded."""
-    verdict, (why, _next, *first) = first_screen(view)
-    folded = [b.Folded(section.title, section.blocks) for section in _sections(view)]
-    shown = [_prefixed(block, view.prefix) for block in (why, *first, *folded)]
+    verdict, first = first_screen(view)
+    method = b.Folded("Method", [b.Folded("The promise in full", _promise(view).blocks), variable_settings(view)])
+    folded = [*(b.Folded(section.title, section.blocks) for section in _evidence(view)), method]
+    shown = [_prefixed(block, view.prefix) for block in (*first, *folded)]
     return b.section(slug(part), f"{part}: {verdict}", *shown, menu=part)
 
 
@@ -110,11 +132,17 @@ def _prefixed(block: b.Block, prefix: str) -> b.Block:
 
 
 def _sections(view: View) -> list[b.Section]:
-    learned, result = view.result.learned, view.result
-    promised = promise(learned.model, learned.drift, result.counts)
-    method = [b.Folded("The promise in full", promised.blocks), cost(result), settings(view)]
-    shown = [rows(view), how_good(view), questions(view), b.section("method", "Method and settings", *method)]
-    return [section for section in shown if section is not None]
+    method = [b.Folded("The promise in full", _promise(view).blocks), cost(view.result), settings(view)]
+    return [*_evidence(view), b.section("method", "Method and settings", *method)]
+
+
+def _evidence(view: View) -> list[b.Section]:
+    return [section for section in (rows(view), how_good(view), questions(view)) if section is not None]
+
+
+def _promise(view: View) -> b.Section:
+    learned = view.result.learned
+    return promise(learned.model, learned.drift, view.result.counts)
 
 
 def slug(part: str) -> str:

@@ -58,19 +58,19 @@ def overline(view: View) -> b.Words:
 
 
 def first_screen(view: View) -> tuple[str, list[b.Block]]:
-    """Return the verdict, and what stands below it."""
-    result = view.result
+    """Return the verdict, and what stands below it; beside other variables, without what is said of all of them."""
+    result, alone = view.result, not view.prefix
     verdict, why = _verdict(result.learned.model, result.counts)
     certificate = result.learned.model.certificate
     stamp = None if certificate is None else b.STAMPS[certificate_text.standing(certificate)]
     question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
     return verdict, [
         b.Group([stamp, b.text(why)], kind="why"),
-        _next(result),
+        _next(result) if alone else None,
         b.Group([*_figures(view)], kind="tiles"),
         question,
         b.note(_sample(view)) if result.whole is not None else None,
-        look_at(result.facts, SHOWN),
+        look_at(result.facts, SHOWN) if alone or what_to_look_at(result.facts) else None,
     ]
 
 
@@ -105,7 +105,8 @@ def _next(result: RunResult) -> b.Paragraph:
     promised = certificate is not None and certificate.holds
     todo = "Next → "
     if review and step.startswith("pcs review"):
-        todo = f"{count(review)} to check → " if promised else "Label rows at random, to know how good this is → "
+        label = "Label more rows" if result.learned.figures else "Label rows at random, to know how good this is"
+        todo = f"{count(review)} to check → " if promised else f"{label} → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
@@ -134,6 +135,8 @@ def _figures(view: View) -> Iterator[b.KeyFigure]:
     if figures and (left_out := view.gold_rows - figures[0].accuracy.n):
         learned = f"{learned}; {count(left_out)} not used: copies, or without an answer"
     yield b.KeyFigure(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", learned)
+    if view.prefix:
+        return
     calls = sum(bill.calls for bill in bills)
     price = total_cost([bill.usd for bill in bills])
     yield b.KeyFigure(count(calls), "model calls" if calls != 1 else "model call", price)
@@ -227,8 +230,14 @@ def _last_run(result: RunResult) -> b.Paragraph | None:
     return b.note("; ".join(parts) + ".")
 
 
-def settings(view: View) -> b.Folded:
-    """Return the settings of the run, one list per part."""
+def variable_settings(view: View) -> b.Folded:
+    """Return what was asked about a variable."""
+    task = _part("task", config_to_dict(view.result.config)["task"])
+    return b.Folded("Question and labels", [b.Group([task], kind="settings")])
+
+
+def settings(view: View, *, task: bool = True) -> b.Folded:
+    """Return the settings of the run, one list per part, with the question or without it."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
     if (graded_answers := view.graded_answers) is not None:
         graded = [
@@ -239,7 +248,9 @@ def settings(view: View) -> b.Folded:
                 "answers", {"graded": graded, "hard": [detail for detail, times in graded_answers.items() if not times]}
             )
         )
-    parts += [_part(part, values) for part, values in config_to_dict(view.result.config).items()]
+    parts += [
+        _part(part, values) for part, values in config_to_dict(view.result.config).items() if task or part != "task"
+    ]
     rebuilt = b.note("pcs report FOLDER rebuilds this page from the run folder.")
     return b.Folded("Settings, versions and seeds", [b.Group(parts, kind="settings"), rebuilt])
 
