@@ -82,6 +82,8 @@ def test_the_first_screen_of_a_phone_has_the_verdict_and_the_next_command(
             box = the(page.locator(part).bounding_box())
             assert box["y"] + box["height"] <= PHONE["height"]
         assert page.evaluate(FITS) == [PHONE["width"], 0]
+        page.set_viewport_size({"width": 320, "height": 640})
+        assert page.evaluate(FITS) == [320, 0]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
