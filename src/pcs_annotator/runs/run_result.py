@@ -105,7 +105,7 @@ SILENCES = {
 """Kinds of missing votes, as text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunResult(Frame):
     """The result of a run; `to_pandas()` and `to_polars()` give its rows, of a large table those of a sample.
 
@@ -207,7 +207,7 @@ class RunResult(Frame):
         parts = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
         return " · ".join(parts) or "no decisions"
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
         if self.whole is not None:  # it knows the copies of gold texts, and the sample has all rows with gold
@@ -215,13 +215,13 @@ class RunResult(Frame):
             return self.whole.counts.plus(Counts(settled=int(gold_rows.sum())))
         return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
-    @property
+    @cached_property
     def texts(self) -> list[str] | None:
         """The text of every row; None if the run was made of a table of votes that has none."""
         texts = [item.text for item in self.dataset.items]
         return texts if any(texts) else None
 
-    @property
+    @cached_property
     def settled(self) -> Mask:
         """Which of the rows left for review have gold, or a text that people have labelled."""
         review = np.array([outcome.decision == "review" for outcome in self.outcomes], dtype=np.bool_)
@@ -243,7 +243,7 @@ class RunResult(Frame):
         texts = [item.text for item in self.dataset.items]
         return replace(self.model, gold_labels=labels_of_texts(texts, self._gold_codes, self.votes.labels))
 
-    @property
+    @cached_property
     def _gold_codes(self) -> Codes:
         return gold_codes(self.votes, self.all_gold)
 

@@ -1,12 +1,14 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from pcs_annotator import Decision
 from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Reviewed, Verdict
+from pcs_annotator.core.gold_codes import settled
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
@@ -215,3 +217,10 @@ def test_labels_that_are_tied_are_shown_together(tmp_path: Path) -> None:
     html = render(replace(result, outcomes=[even, *rest], dataset=replace(result.dataset, gold=())))
     assert listed(html)[0]["cells"][0][1] == series(names, "or")
     assert "Label more rows → pcs review" in Page(html).text
+
+
+def test_what_is_settled_is_found_once_for_all_rows(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    with mock.patch("pcs_annotator.runs.run_result.settled", wraps=settled) as find:
+        render(replace(result, outcomes=list(result.outcomes)))
+    assert find.call_count == 1
