@@ -1,5 +1,6 @@
 """Whether gold rows look like a random sample that people labelled."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -76,9 +77,15 @@ def _agreement(votes: Votes) -> Floats:
 
 
 def rank_sum(some: Floats, others: Floats) -> float:
-    """Return the p-value of the rank-sum test for two samples that differ in location; 1 if one of them is empty."""
-    from scipy.stats import mannwhitneyu
+    """Return the p-value of the rank-sum test for two samples that differ in location; 1 if one of them is empty.
 
-    if not len(some) or not len(others):
+    SciPy has it, too, but takes a second to load.
+    """
+    values, places, ties = np.unique(np.concatenate([some, others]), return_inverse=True, return_counts=True)
+    rows, pairs = len(places), len(some) * len(others)
+    if not pairs or len(values) == 1:
         return 1.0
-    return float(mannwhitneyu(some, others, method="asymptotic").pvalue)
+    ranks = (np.cumsum(ties) - (ties - 1) / 2)[places]
+    excess = abs(ranks[: len(some)].sum() - len(some) * (rows + 1) / 2)
+    variance = pairs / 12 * (rows + 1 - (ties**3 - ties).sum() / rows / (rows - 1))
+    return math.erfc(max(excess - 0.5, 0.0) / math.sqrt(2 * variance))
