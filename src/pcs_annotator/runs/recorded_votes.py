@@ -97,9 +97,13 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
 
 
 def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:
-    """Return item id → text, if a table of votes has texts and one row per item."""
+    """Return item id → text, if a table of votes has texts."""
     columns = columns_of(arrow)
-    if "text" not in columns or len(arrow) != len(votes):
+    if "text" not in columns:
         return {}
-    texts = (text or "" for text in text_column("text", columns["text"]).to_pylist())
-    return dict(zip(votes.ids, texts, strict=True))
+    texts = text_column("text", columns["text"]).to_pylist()
+    if len(arrow) == len(votes):
+        return {id: text or "" for id, text in zip(votes.ids, texts, strict=True)}
+    ids = text_column("id", columns["id"]).to_pylist()  # of a row per vote
+    known = {id: text for id, text in zip(ids, texts, strict=True) if text}
+    return {id: known.get(id, "") for id in votes.ids}

@@ -165,6 +165,15 @@ def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: P
     assert [(row["id"], row["pcs_label"]) for row in read_csv(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
 
 
+def test_a_table_with_a_row_per_vote_may_have_texts(pcs: Pcs) -> None:
+    lines = [f"{row},{model},original,{'ab'[row % 2]},{'ab'[row % 2]}" for row in range(20) for model in ("x", "y")]
+    texts = [f"Text {line.split(',')[0]}" if ",x," in line else "" for line in lines]  # one row of each item has it
+    rows = [f"{line},{text}" for line, text in zip(lines, texts, strict=True)]
+    Path("long.csv").write_text("\n".join(["id,annotator,relation,label,gold,text", *rows]) + "\n")
+    pcs.out("fit", "long.csv", *QUICK)
+    assert [row["text"] for row in read_csv(Path("runs/long/labels.csv"))] == [f"Text {row}" for row in range(20)]
+
+
 def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
     rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
     Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")

@@ -46,7 +46,7 @@ def command(*, source: Path, folder: Path | None, spare_looks: bool, ledger: str
 
     Instead of a run, give a TABLE of votes that you have: a CSV, Excel, JSONL or Parquet file with the columns id, gold
     (may be partly empty), perhaps text, and one column <model>|<relation> per pair; or with one row per vote and the
-    columns id, annotator, relation, label and gold. It becomes a run, which other commands take.
+    columns id, annotator, relation, label, gold and perhaps text. It becomes a run, which other commands take.
 
     --encoding and --sheet are about the file of --gold; without one, about TABLE.
     """
