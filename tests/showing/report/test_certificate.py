@@ -147,4 +147,5 @@ def test_rare_labels_are_counted_together_and_rows_without_a_label_apart(tmp_pat
     many = made_run(tmp_path, Made(labels=tuple("abcdefgh"), rows=150, gold=False))
     rest = sorted(many.counts.labels.values())[:2]
     assert f"and {sum(rest)} with 2 other labels" in header(many)
+    assert "All 8 labels" in header(many)
     assert "How does the writer feel? no label 40 " in header(made_run(tmp_path, Made(votes=False, gold=False)))

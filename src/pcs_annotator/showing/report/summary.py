@@ -7,6 +7,7 @@ from typing import Any
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.drift import Drift
@@ -69,6 +70,7 @@ def first_screen(view: View) -> tuple[str, list[b.Block]]:
         _next(result) if alone else None,
         b.Group([*_figures(view)], kind="tiles"),
         question,
+        _all_labels(result.counts),
         b.note(_sample(view)) if result.whole is not None else None,
         look_at(result.facts, SHOWN) if alone or what_to_look_at(result.facts) else None,
     ]
@@ -85,6 +87,18 @@ def _given(counts: Counts) -> Iterator[str | b.Styled]:
     if counts.unlabelled:
         yield b.Styled("no label", "warn")
         yield f" {count(counts.unlabelled)}"
+
+
+def _all_labels(counts: Counts) -> b.Folded | None:
+    """Return a chart of how often each label was given; None if all stand in a line, or there are very many."""
+    if not MOST_LABELS < len(counts.labels) <= MANY_LABELS:
+        return None
+    most = Counter(counts.labels).most_common()
+    rows: list[b.Row] = [
+        [b.name(label), times, b.Spot(times, None, 0, most[0][1], kind="level")] for label, times in most
+    ]
+    columns = [b.Column("Label"), *b.numbers("rows", digits=0), b.Column("", "chart")]
+    return b.Folded(f"All {counted(len(most), 'label')}", [b.Table(columns=columns, rows=rows)])
 
 
 def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
