@@ -45,7 +45,7 @@ def test_groups_are_compared(made: Path) -> None:
         assert the(line.corrected.interval).low - 0.03 < share(line.group) < the(line.corrected.interval).high + 0.03
     assert [line.group for line in found.differences] == ["b − a", "c − a", "c − b"]
     assert the(found.differences[1].p_value) < 0.001
-    assert any("1 rows have no group" in note for note in found.notes)
+    assert any("1 row has no group" in note for note in found.notes)
 
 
 def test_periods_are_compared_with_the_one_before(made: Path) -> None:
