@@ -52,8 +52,8 @@ CAUTION = (
 
 def verdict(compared: comparison.Comparison) -> list[str]:
     """Return what the comparison comes to: who is right more often, on what basis, then agreement and cost."""
-    told = [f"{headline(compared)}.", _basis(compared), *_auroc(compared), _agreement(compared)]
-    return [*told, about_cost(*compared.costs)]
+    sentences = [f"{headline(compared)}.", _basis(compared), *_auroc(compared), _agreement(compared)]
+    return [*sentences, about_cost(*compared.costs)]
 
 
 def headline(compared: comparison.Comparison) -> str:
