@@ -17,7 +17,7 @@ from pcs_annotator.verbs.fit import use_version
 @click.option("--use", "number", type=click.IntRange(1), metavar="N", help="Go back, or forward, to version N.")
 @options.JSON
 def command(*, run: Path, number: int | None) -> None:
-    """List the fits of RUN, oldest first: when each was made, from how much gold, and how good it is.
+    """List the fits of RUN, oldest first: when each was made, from how much gold, how good it is, audits, and cost.
 
     With --use, labels, report, `pcs label` and `pcs serve` use the model of that version from now on.
     """

@@ -203,7 +203,7 @@ def page(estimated: Estimated) -> str:
     plots: list[b.Block] = []
     for name, lines in parts:  # the heading names the label
         shown = _shown([line._replace(name=line.group, group="") for line in lines], estimated, scale, "group")
-        plots.append(b.titled(b.name(name), replace(shown, label=name)))
+        plots.append(b.titled(b.name(name), replace(shown, label=f"{name}, by group")))
     tests = len(estimated.differences or estimated.lines)
     alone = f"An interval is about one comparison alone; “clear of zero” allows for all {tests}."
     many = estimated.p_adjust != "none" and tests > 1 and (estimated.differences or estimated.kind == "regression")
