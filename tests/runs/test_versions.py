@@ -23,7 +23,7 @@ from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from tests.made_once import made_once
-from tests.simulated import label, move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
+from tests.simulated import audited, label, move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 
 @pytest.fixture
@@ -47,8 +47,23 @@ def test_every_fit_is_a_version_and_the_same_fit_is_the_same_one(folder: Path) -
     assert (first.number, first.gold_rows, first.in_use) == (1, 150, False)
     assert (second.number, second.gold_rows, second.in_use) == (2, 190, True)
     assert first.fit_id != second.fit_id
+    assert first.accuracy_interval is not None
+    assert first.accuracy_interval.low < (first.accuracy or 0.0) < first.accuracy_interval.high
     fit_run(folder)
     assert numbers(RunFolder(folder)) == [1, 2]
+
+
+def test_versions_have_what_audits_found_and_what_was_paid_until_then(folder: Path) -> None:
+    audited(folder, lambda place: place != 0, rows=10)
+    fit_run(folder)
+    run = Run.open(folder)
+    *_, last = list_versions(run.folder, run.config)
+    assert (last.wrong, last.audited, last.error) == (1, 10, 0.1)
+    assert last.error_interval is not None
+    assert last.calls == len(run.votes) * run.votes.codes.shape[1] * run.votes.codes.shape[2]
+    assert list_versions(run.folder)[0].calls is None
+    run.folder.ledger.unlink()
+    assert list_versions(run.folder, run.config)[0].calls is None
 
 
 def test_going_back_brings_back_labels_model_promise_and_what_is_asked(folder: Path) -> None:

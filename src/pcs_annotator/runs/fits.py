@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from pcs_annotator.base.errors import ConfigError, MismatchError, TableError
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.base.text import listed
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.model import Model
+from pcs_annotator.runs.ledgers import existing_ledger
 from pcs_annotator.runs.paths import RunFolder
-from pcs_annotator.runs.settings import LearnSettings
+from pcs_annotator.runs.settings import Config, LearnSettings
 from pcs_annotator.runs.toml import known_settings
 from pcs_annotator.tables.files import expecting, read_json, write_json
 
@@ -47,6 +49,17 @@ class Version(NamedTuple):
     accepted: float | None  # share of the run's rows that are accepted; None without a promise
     fit_id: str  # a digest of the model
     in_use: bool
+    accuracy_interval: Interval | None = None
+    audited: int = 0  # accepted rows that people had checked by the last look at this fit
+    wrong: int = 0  # how many labels of these were wrong
+    error_interval: Interval | None = None  # of the error rate that this means
+    calls: int | None = None  # what had been paid for until then; None with a ledger that others use
+    usd: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The error rate that an audit found; None before one."""
+        return self.wrong / self.audited if self.audited else None
 
 
 def keep_version(folder: RunFolder, model: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,10 +90,16 @@ def version_of(folder: RunFolder, number: int) -> RunFolder:
     return folder.at(number)
 
 
-def list_versions(folder: RunFolder) -> list[Version]:
-    """Return all versions, oldest first."""
+def list_versions(folder: RunFolder, config: Config | None = None) -> list[Version]:
+    """Return all versions, oldest first; with the settings of the run, also what had been paid for until each."""
     in_use = number_in_use(folder)
-    return [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
+    versions = [_summary(folder.at(number), number, in_use) for number in numbers(folder)]
+    if config is None or config.ask.ledger or not folder.ledger.exists():
+        return versions
+    with existing_ledger(folder.ledger) as ledger:
+        times = [datetime.fromisoformat(version.made).timestamp() + 1 for version in versions]  # to the second
+        paid = map(ledger.paid_until, times)
+        return [version._replace(calls=calls, usd=usd) for version, (calls, usd) in zip(versions, paid, strict=True)]
 
 
 def number_in_use(folder: RunFolder) -> int:
@@ -92,11 +111,17 @@ def _summary(at: RunFolder, number: int, in_use: int) -> Version:
     with expecting(at.model, REMEDY):
         values, figures = read_json(at.model, REMEDY), read_json(at.evaluation, REMEDY)["figures"]
         certificate = values["certificate"]
+        accuracy = figures[0]["figures"]["accuracy"] if figures else {}
+        audit = (certificate or {}).get("audit") or {}
         return Version(
             number=number,
             made=values["made"],
             gold_rows=values["weights"]["diagnostics"]["gold_rows"],
-            accuracy=figures[0]["figures"]["accuracy"]["value"] if figures else None,
+            accuracy=accuracy.get("value"),
+            accuracy_interval=Interval(*accuracy["interval"]) if accuracy else None,
+            audited=audit.get("rows", 0),
+            wrong=audit.get("wrong", 0),
+            error_interval=Interval(**audit["error"]) if audit else None,
             accepted=None if certificate is None else certificate["accepted_share"],
             fit_id=values["fit_id"],
             in_use=number == in_use,

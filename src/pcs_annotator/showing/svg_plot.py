@@ -6,9 +6,10 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from math import log
+from math import ceil, floor, log, log10
 from typing import Literal, NamedTuple
 
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing.markup import Markup, joined, tag
 
 WIDTH = 400.0
@@ -157,6 +158,14 @@ def nice_ticks(value: float) -> list[float]:
     scales = ((0.05, 0.01), (0.1, 0.02), (0.2, 0.05), (0.3, 0.05), (0.5, 0.1), (1.0, 0.2))
     top, step = next((scale for scale in scales if value <= scale[0]), scales[-1])
     return [round(step * index, 4) for index in range(round(top / step) + 1)]
+
+
+def round_scale(values: Sequence[float]) -> Interval:
+    """Return round numbers that all values lie between."""
+    low, high = min(values), max(values)
+    power = 10.0 ** floor(log10((high - low) or 1.0) - 1)
+    step = next(power * part for part in (1, 2, 5, 10) if power * part * 10 >= high - low)
+    return Interval(step * floor(low / step), step * ceil(high / step))
 
 
 def _axes(axes: Axes) -> list[Markup]:

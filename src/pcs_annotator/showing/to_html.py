@@ -63,6 +63,8 @@ def drawing(spot: Spot) -> Markup:
         parts = [_block(1, "track"), _block(value, "bar soft")]
     else:
         parts = [tag("line", class_="axis", x1="0", x2=_at(1), y1=MIDDLE, y2=MIDDLE)]
+    if spot.low <= 0 <= spot.high and not level:
+        parts.append(_upright((0 - spot.low) / width, "zero", 0))
     if spot.mark is not None:
         parts.append(_upright((spot.mark - spot.low) / width, "reference", 0))
     if others:

@@ -125,6 +125,7 @@ def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(new_ledger: N
         unknown, priced = ledger.sizes()
         assert ledger.mean_answers() == {("priced", "label"): 2}
         assert (ledger.count(), ledger.count(until=0)) == (3, 0)
+        assert (ledger.paid_until(0), ledger.paid_until(9e9)) == ((0, None), (3, None))
     assert (priced.model, priced.calls, priced.input_tokens, priced.output_tokens) == ("priced", 2, 20, 4)
     assert priced.usd == pytest.approx(0.002)
     assert (unknown.purpose, unknown.usd) == ("rewrite", None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.verbs.fit import fit_run
 from tests.faces.serve.running import running
 
 
@@ -30,3 +31,14 @@ async def test_with_a_token_the_line_for_programs_sends_it(run: Path) -> None:
         assert (await service.ask("GET", "/"))[0] == 401
         status, page = await service.ask("GET", "/", headers={"Authorization": "Bearer a-token-of-seventeen"})
         assert (status, "Bearer $TOKEN" in page) == (200, True)
+
+
+@pytest.mark.asyncio
+async def test_from_the_second_fit_on_a_chart_shows_quality_over_time(run: Path) -> None:
+    async with running(run) as service:
+        assert "Quality over time" not in (await service.ask("GET", "/"))[1]
+        fit_run(run, {"optimiser": "uniform"})
+        page = (await service.ask("GET", "/"))[1]
+        assert "Quality over time" in page
+        assert "version 2" in page
+        assert ".plot .dot" in (await service.ask("GET", "/assets/serve.css"))[1]

@@ -12,6 +12,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.judging.evaluate.scored import Splitting
 from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.showing.formats import dollars
 from pcs_annotator.studies.compare.comparison import Comparison, compare_sides
 from pcs_annotator.studies.compare.comparison_page import about_cost, promise_of, verdict
 from pcs_annotator.studies.compare.sides import RunPart, SideCost
@@ -61,7 +62,7 @@ def test_two_runs_are_compared_on_the_rows_that_both_have(runs: Runs) -> None:
     )
     assert the(found.figures).n == found.gold_rows == ROWS
     assert the(found.figures).accuracy.difference < -0.2
-    assert verdict(found)[0].startswith("B is less accurate than A by ")
+    assert verdict(found)[0].startswith("A is right more often, by ")
     certainties = [one.certainty for one in found.examples]
     assert certainties == sorted(certainties, reverse=True)
     right = [one for one in found.examples if "a-right" in one.marks]
@@ -76,7 +77,10 @@ def test_costs_are_per_thousand_rows_whoever_has_paid(runs: Runs) -> None:
     assert (a.calls, b.calls) == (4000, 2000)  # two models or one, under two relations
     (bill,) = b.bills
     assert the(b.usd) == pytest.approx((bill.input_tokens + 2 * bill.output_tokens) / 1e6)
-    assert verdict(found)[-1] == f"B costs {the(b.usd) / the(a.usd):.2f} × as much as A."
+    assert verdict(found)[-1] == (
+        f"B costs {the(b.usd) / the(a.usd):.0%} of what A costs: {dollars(b.usd)} instead of {dollars(a.usd)} "
+        "per 1,000 rows."
+    ).replace("%", " %")
     one, other = compared(f"{runs.a}:model=scripted:hash:a", f"{runs.a}:relations=original").costs
     assert (one.calls, other.calls) == (2000, 2000)
 
@@ -169,8 +173,9 @@ def test_without_gold_nothing_is_said_about_accuracy(tmp_path: Path) -> None:
     make(tmp_path, "b", rows, models=["scripted:hash:b"])
     found = compared(str(tmp_path / "a"), str(tmp_path / "b"))
     assert found.figures is None
-    first, agreement, _ = verdict(found)
-    assert first == "Which of the two is right more often is not known: no compared row has a gold label."
+    first, why, agreement, _ = verdict(found)
+    assert first == "Which of the two is right more often is not known."
+    assert why == "No compared row has a gold label."
     assert "Cohen's κ" in agreement
     assert all(one.gold is None for one in found.examples)
 
@@ -180,15 +185,17 @@ def test_a_difference_that_cannot_be_told_names_the_rows_that_it_would_take(runs
     small = BootstrapTest(-0.004, Interval(-0.0639, 0.0559), 0.9, 60)
     unsure = replace(found, figures=replace(the(found.figures), accuracy=small, auroc=small))
     first, *others = verdict(unsure)
-    assert first == (
-        "No difference in accuracy can be told from 60 gold rows: B − A is −0.4 points (95 % −6.4 to 5.6; p = 0.900). "
-        "To tell a difference of 2.0 points, about 1,100 would be needed."
+    assert first == "No difference in accuracy that 60 gold rows could show."
+    assert others[0] == (
+        "B − A is −0.4 percentage points (95 % interval −6.4 to 5.6; 60 gold rows; p = 0.900). To show a difference of "
+        "2.0 points takes about 1,100 gold rows."
     )
-    assert len(others) == 2  # nothing is said about the AUROC
+    assert len(others) == 3  # nothing is said about the AUROC
     better = BootstrapTest(0.031, Interval(0.004, 0.058), 0.02, 412)
     sure = replace(found, figures=replace(the(found.figures), accuracy=better, auroc=better))
-    assert verdict(sure)[:2] == [
-        "B is more accurate than A by 3.1 points (95 % 0.4 to 5.8; 412 gold rows, p = 0.020).",
+    assert verdict(sure)[:3] == [
+        "B is right more often, by 3.1 points.",
+        "B − A is +3.1 percentage points (95 % interval 0.4 to 5.8; 412 gold rows; p = 0.020).",
         "B separates the labels better than A: its class AUROC is +0.031 (95 % +0.004 to +0.058; p = 0.020).",
     ]
 
@@ -196,9 +203,10 @@ def test_a_difference_that_cannot_be_told_names_the_rows_that_it_would_take(runs
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        ((10, 1.0), (20, 2.1), "B costs 2.1 × as much as A."),
+        ((10, 1.0), (20, 2.1), "B costs 2.1 times as much as A: $2.10 instead of $1.00 per 1,000 rows."),
         ((10, 1.0), (20, 1.01), "Both cost the same."),
-        ((10, None), (25, 1.0), "B makes 2.5 × as many calls as A."),
+        ((10, 3.0), (10, 0.12), "B costs 4 % of what A costs: $0.1200 instead of $3.00 per 1,000 rows."),
+        ((10, None), (25, 1.0), "B makes 2.5 times as many calls as A: 25 instead of 10 per 1,000 rows."),
         ((10, 0.0), (10, 0.0), "Both make as many calls."),
         ((0, None), (10, 1.0), "What they cost is not known: no calls are recorded."),
     ],
@@ -236,7 +244,7 @@ def test_the_command_writes_a_page_and_prints_everything(
     monkeypatch.chdir(tmp_path)
     assert main(["compare", runs.a, runs.b]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "B is less accurate than A by" in printed
+    assert "A is right more often, by" in printed
     assert f"next pcs compare {runs.a} {runs.b} -o compare.html" in printed
     assert not Path("compare.html").exists()
     assert main(["compare", runs.a, runs.b, "-o", "compare.html"]) == 0

@@ -45,7 +45,7 @@ def test_groups_are_compared(made: Path) -> None:
         assert the(line.corrected.interval).low - 0.03 < share(line.group) < the(line.corrected.interval).high + 0.03
     assert [line.group for line in found.differences] == ["b − a", "c − a", "c − b"]
     assert the(found.differences[1].p_value) < 0.001
-    assert any("1 rows have no group" in note for note in found.notes)
+    assert any("1 row has no group" in note for note in found.notes)
 
 
 def test_periods_are_compared_with_the_one_before(made: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_regression_finds_what_explains_the_label(made: Path) -> None:
     assert [*by_name] == ["(intercept)", "party=b", "party=c", "log(followers)"]
     assert the(by_name["party=c"].p_value) < 0.001
     assert by_name["party=c"].corrected.value == pytest.approx(1.69, abs=0.8)
-    assert any("1 rows are left out" in note for note in found.notes)
+    assert any("1 row is left out" in note for note in found.notes)
 
 
 def test_the_label_may_explain_and_may_be_several(made: Path) -> None:
@@ -195,7 +195,7 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(bar
     (line,) = found.lines
     assert line.gold_rows == 100
     assert "100 verdicts of a review count with the probabilities of their draws" in found.notes
-    assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
+    assert "1 gold row is left out, because the probability of drawing them is unknown" in found.notes
     assert the(line.corrected.interval).low < share() < the(line.corrected.interval).high
     sample = evidence_of(Run.open(folder)).sample
     # rows that were likely to be drawn speak for few others

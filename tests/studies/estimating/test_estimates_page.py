@@ -9,7 +9,7 @@ import pytest
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.studies.estimating.answers import Estimated, Line
-from pcs_annotator.studies.estimating.estimates_page import page
+from pcs_annotator.studies.estimating.estimates_page import headline, page
 from pcs_annotator.studies.estimating.robust import Robust, Specification, robust_page
 from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.showing.report.reading import Page, section
@@ -44,18 +44,20 @@ SPECIFICATIONS = [
 ROBUST = Robust(name="hateful", reference=0.0, made=SPECIFICATIONS[0], specifications=SPECIFICATIONS)
 
 
-def test_the_page_has_the_question_and_the_data_first_then_the_differences_that_are_clear_of_zero() -> None:
+def test_the_page_has_the_answer_the_question_and_the_data_first_then_the_differences_that_are_clear_of_zero() -> None:
     more = [line("hateful", "east − north", 0.05, 0.6), line("hateful", "west − north", -0.3, 0.01)]
     differences = [line("hateful", "south − north", -0.2, 0.04), *more]
     html = page(replace(ESTIMATED, title="Share of hateful by region", data="news.csv", differences=differences))
     shown = Page(html)
-    assert shown.text.index("Share of hateful by region") < shown.text.index("news.csv · 1,000 texts")
+    top = shown.text.index("2 of 3 differences are clear of zero")
+    assert top < shown.text.index("Share of hateful by region · news.csv · 1,000 texts")
     text = section(html, "differences")
-    assert "2 of 3 differences are clear of zero (p (Holm) < .05)." in text
+    assert "The largest: hateful, west − north: -30.0 percentage points" in text
     assert (
         text.index("west − north") < text.index("south − north") < text.index("1 difference that is not clear of zero")
     )
     assert text.index("1 difference that is not clear of zero") < text.index("east − north")
+    assert "“clear of zero” allows for all 3." in section(html, "notes")
     assert html.index('id="differences"') < html.index('id="estimates"') < html.index('id="notes"')
 
 
@@ -65,11 +67,27 @@ def test_each_label_has_a_dot_plot_with_a_row_per_group() -> None:
     assert len(shown.with_class("whisker")) == 3
     assert len(shown.with_class("reference")) == 3
     text = section(html, "estimates")
-    assert "hateful 0 to 52 share, % 95 % interval naive gold rows north 40.0 30.0 to 52.0 20.0 40" in text
+    assert "hateful group 0 60 share, % 95 % interval naive gold rows north 40.0 30.0 to 52.0 20.0 40" in text
     assert ATTACK not in html
     alone = page(replace(ESTIMATED, differences=[], lines=[line("hateful", "", 0.4), line("other", "", 0.6)]))
     assert 'id="differences"' not in alone
     assert "hateful 40.0 30.0 to 52.0 20.0 40 other 60.0" in section(alone, "estimates")
+
+
+def test_the_headline_is_what_tests_say_or_the_largest_share_or_else_the_question() -> None:
+    alone = replace(ESTIMATED, differences=[], lines=[line("hateful", "", 0.6), line("other", "", 0.4)])
+    assert headline(alone) == "60.0 % of the texts are hateful"
+    terms = replace(alone, kind="regression", lines=[line("a", "", 0.6, 0.01), line("b", "", 0.4, 0.2)])
+    assert headline(terms) == "1 of 2 coefficients are clear of zero"
+    assert headline(replace(alone, kind="mean", lines=[line("mean", "", 3.0)], title="Mean of x")) == "Mean of x"
+
+
+def test_whiskers_end_within_their_axis_and_dashed_lines_are_always_naive() -> None:
+    drawn = Page(page(replace(ESTIMATED, differences=[line("hateful", "south − north", -0.3, 0.04)])))
+    ends = [float(one[end] or "nan") for one in drawn.with_class("whisker") for end in ("x1", "x2")]
+    assert all(0 < end < 100 for end in ends)
+    assert [one["x1"] for one in drawn.with_class("zero")] == ["100", "0", "0"]  # of −50 to 0, and of 0 to 60 twice
+    assert len(drawn.with_class("reference")) == len(drawn.with_class("whisker")) == 3
 
 
 def test_the_specification_curve_names_every_choice_and_marks_this_run() -> None:

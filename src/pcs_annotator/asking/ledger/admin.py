@@ -64,6 +64,7 @@ KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens
 PAID = f"{KEPT} UNION ALL SELECT asked_at, model, purpose, calls, input_tokens, output_tokens, usd FROM spent"
 SPENT_COLUMNS = "asked_at, model, purpose, calls, input_tokens, output_tokens, usd"
 SPEND = f"INSERT INTO spent ({SPENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+KNOWN = "CASE WHEN COUNT(*) = COUNT(usd) THEN SUM(usd) END"  # NULL where some price is unknown
 SUMS = "CAST(SUM(calls) AS BIGINT), CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT)"
 BY_DAY = """SELECT MIN(asked_at), model, purpose, {sums}, SUM(usd) FROM ({paid}) AS paid
 GROUP BY {day}, model, purpose, usd IS NULL"""
@@ -182,6 +183,12 @@ class LedgerAdmin(ABC):
     def count(self, until: float = inf) -> int:
         """Return the number of calls, or of those made until a time."""
         return int(self._rows("SELECT COUNT(*) FROM calls WHERE asked_at <= ?", (until,))[0][0])
+
+    def paid_until(self, until: float) -> tuple[int, float | None]:
+        """Return the number of calls that were paid for before a time, and their dollars, if all are known."""
+        sums = f"SELECT COALESCE(SUM(calls), 0), {KNOWN} FROM ({PAID}) AS paid WHERE asked_at < ?"
+        ((calls, usd),) = self._rows(sums, (until,))
+        return int(calls), None if usd is None else float(usd)
 
     def asked_between(self) -> tuple[float, float] | None:
         """Return when the first and the last call were made; None without any."""

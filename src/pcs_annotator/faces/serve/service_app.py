@@ -30,6 +30,8 @@ from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.service import Classified, Service, Spent
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.runs.watch import Watch
+from pcs_annotator.showing.report.over_time import fits_chart, fits_of
+from pcs_annotator.showing.svg_plot import Plot
 
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
@@ -219,7 +221,8 @@ class App:
         token = bool(request.cookies or "authorization" in request.headers)
         door = Door(str(request.base_url).rstrip("/"), token, pairs=bool(self.service.task.pair))
         tasks: Mapping[str, Task | TaskSettings] = self._variables or {"": self.service.task}
-        page = service_page(self._model, tasks, self._about, self._standing(), door)
+        standing = self._standing()._replace(charts=await asyncio.to_thread(self._charts))
+        page = service_page(self._model, tasks, self._about, standing, door)
         return HTMLResponse(page)
 
     def _standing(self) -> Standing:
@@ -240,6 +243,12 @@ class App:
             "Calls": f"{figures['calls']:,}, ${figures['usd']:,.4g}{left}",
         }
         return Standing(state["status"] == "ready", lines)
+
+    def _charts(self) -> dict[str, Plot]:
+        """Return variable → how its fits have changed, where there are several."""
+        numbered = enumerate(self._services.items())
+        charts = {name: fits_chart(fits_of(each.folder), f"fits{at}") for at, (name, each) in numbered}
+        return {name: chart for name, chart in charts.items() if chart}
 
     def _metrics_page(self) -> Response:
         service = self.service

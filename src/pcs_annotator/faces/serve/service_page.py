@@ -2,16 +2,19 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pcs_annotator.core.task import Task
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.showing.svg_plot import Plot
 
 SCRIPT = files(__package__) / "assets" / "serve.js"
-STYLES = (files("pcs_annotator.showing.report") / "colours.css", files(__package__) / "assets" / "serve.css")
+REPORT = files("pcs_annotator.showing.report")
+STYLES = (REPORT / "colours.css", REPORT / "charts.css", files(__package__) / "assets" / "serve.css")
 ICON = files("pcs_annotator.faces.review") / "assets" / "icon.svg"
 ASSETS = {
     "icon.svg": ("image/svg+xml", ICON.read_bytes()),
@@ -27,6 +30,7 @@ class Standing(NamedTuple):
 
     ready: bool
     lines: Mapping[str, str]  # what → how
+    charts: Mapping[str, Plot] = MappingProxyType({})  # variable, or an empty name → how its fits have changed
 
 
 class Door(NamedTuple):
@@ -54,6 +58,7 @@ def service_page(
         ),
         section("program", "From a program", *_from_program(door)),
         section("state", "How the service is", _table([*standing.lines.items()])),
+        section("fits", "Quality over time", *_over_time(standing.charts)) if standing.charts else None,
         section("fields", "What a reply says of each text", _table(_fields(about))),
         section("errors", "Errors", _table(_errors(about))),
     )
@@ -93,6 +98,12 @@ def _from_program(door: Door) -> Sequence[Child]:
     )  # fmt: skip
     reply = tag("details", tag("summary", "The reply to the text above, as JSON"), tag("pre", id="reply"))
     return [tag("pre", line, id="curl", data_start=line.partition("-d ")[0]), reply, rest]
+
+
+def _over_time(charts: Mapping[str, Plot]) -> Iterator[Child]:
+    for name, plot in charts.items():
+        yield sentence(user_text(name)) if name else None
+        yield plot.inline()
 
 
 def _fields(about: Mapping[str, Any]) -> list[tuple[str, str]]:

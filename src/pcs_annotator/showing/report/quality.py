@@ -19,6 +19,7 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import SHOWN, count, interval, number, percent, signed
 from pcs_annotator.showing.report.charts import calibration, risk, separation
+from pcs_annotator.showing.report.over_time import fits_of, over_time
 from pcs_annotator.showing.report.view import View
 
 MEANS = ("precision", "recall", "f1")
@@ -170,7 +171,7 @@ def how_good(view: View) -> b.Section:
     learned, config = view.result.learned, view.result.config
     against_gold, curves, people = learned.against_gold, learned.curves, learned.among_coders
     unit = "questions" if config.relations.rewriter else "calls"
-    shown: list[b.Block] = [b.text(f"From {counted(curves.rows, 'gold row')}, {HELD_OUT}.")] if curves else []
+    shown: list[b.Block | None] = [b.text(f"From {counted(curves.rows, 'gold row')}, {HELD_OUT}.")] if curves else []
     beside: list[b.Block] = [] if curves is None else [calibration(curves)]
     if curves is not None:
         shown.append(risk(curves, learned.model.certificate))
@@ -183,6 +184,7 @@ def how_good(view: View) -> b.Section:
         beside.append(_most_confused(against_gold) if many else _confused(against_gold))
     wide = against_gold is not None and tables.MOST_NAMED < len(against_gold.labels) <= MANY_LABELS
     shown += beside if wide else [b.Group(beside, kind="pair")] if beside else []
+    shown.append(over_time(fits_of(view.result.folder, config)))
     if against_gold is not None and against_gold.by_label:
         shown += [beyond_chance(against_gold)] if many else [_by_label(against_gold), beyond_chance(against_gold)]
     if learned.by_group is not None:

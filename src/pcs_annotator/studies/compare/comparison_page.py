@@ -51,26 +51,38 @@ CAUTION = (
 
 
 def verdict(compared: comparison.Comparison) -> list[str]:
-    """Return what the comparison comes to: accuracy first, then agreement and cost."""
-    return [_accuracy(compared), *_auroc(compared), _agreement(compared), about_cost(*compared.costs)]
+    """Return what the comparison comes to: who is right more often, on what basis, then agreement and cost."""
+    sentences = [f"{headline(compared)}.", _basis(compared), *_auroc(compared), _agreement(compared)]
+    return [*sentences, about_cost(*compared.costs)]
 
 
-def _accuracy(compared: comparison.Comparison) -> str:
-    figures = compared.figures
-    if figures is None:
-        return f"Which of the two is right more often is not known: {compared.no_figures.rstrip('.')}."
-    test = figures.accuracy
+def headline(compared: comparison.Comparison) -> str:
+    """Return who is right more often, as far as gold rows tell."""
+    if compared.figures is None:
+        return "Which of the two is right more often is not known"
+    test = compared.figures.accuracy
+    if test.p_value >= SHOWN:
+        return f"No difference in accuracy that {counted(test.n, 'gold row')} could show"
+    return f"{'B' if test.difference > 0 else 'A'} is right more often, by {_points(abs(test.difference))}"
+
+
+def _basis(compared: comparison.Comparison) -> str:
+    """Return the difference in accuracy with its test and, if none is shown, how many rows would show one."""
+    if compared.figures is None:
+        return f"{capital(compared.no_figures.rstrip('.'))}."
+    test = compared.figures.accuracy
+    ends = f"95 % interval {_ends(test)}; {counted(test.n, 'gold row')}; {p_text(test.p_value)}"
+    difference = f"B − A is {signed(100 * test.difference, 1)} percentage points ({ends})."
     if test.p_value < SHOWN:
-        size = number(100 * abs(test.difference), 1)
-        basis = f"95 % {_ends(test)}; {counted(test.n, 'gold row')}, {p_text(test.p_value)}"
-        return f"B is {'more' if test.difference > 0 else 'less'} accurate than A by {size} points ({basis})."
+        return difference
     worth = max(abs(test.difference), LEAST_DIFFERENCE)
-    needed = rows_to_tell(test, worth)
-    return (
-        f"No difference in accuracy can be told from {counted(test.n, 'gold row')}: B − A is "
-        f"{signed(100 * test.difference, 1)} points (95 % {_ends(test)}; {p_text(test.p_value)}). To tell a difference "
-        f"of {number(100 * worth, 1)} points, about {two_digits(needed):,} would be needed."
-    )
+    needed = two_digits(rows_to_tell(test, worth))
+    return f"{difference} To show a difference of {_points(worth)} takes about {needed:,} gold rows."
+
+
+def _points(share: float) -> str:
+    size = number(100 * share, 1)
+    return f"{size} {'point' if size == '1.0' else 'points'}"
 
 
 def _auroc(compared: comparison.Comparison) -> list[str]:
@@ -95,14 +107,22 @@ def _agreement(compared: comparison.Comparison) -> str:
 
 
 def about_cost(ours: SideCost, theirs: SideCost) -> str:
-    """Return how many times as much B costs, or how many times as many calls it makes if a price is unknown."""
+    """Return what B costs compared with A, or how many calls it makes if a price is unknown."""
+    per = f"per {count(PER_ROWS)} rows"
     if ours.usd and theirs.usd:
-        times, same, more = theirs.usd / ours.usd, "Both cost the same", "B costs {} × as much as A"
+        same, first, second = "Both cost the same", ours.usd, theirs.usd
+        less, more = "B costs {} of what A costs", "B costs {} times as much as A"
+        amounts = f"{dollars(second)} instead of {dollars(first)} {per}"
     elif ours.calls and theirs.calls:
-        times, same, more = theirs.calls / ours.calls, "Both make as many calls", "B makes {} × as many calls as A"
+        same, first, second = "Both make as many calls", ours.calls, theirs.calls
+        less, more = "B makes {} of the calls of A", "B makes {} times as many calls as A"
+        amounts = f"{count(theirs.calls)} instead of {count(ours.calls)} {per}"
     else:
         return "What they cost is not known: no calls are recorded."
-    return f"{same}." if abs(times - 1) < SAME_COST else f"{more.format(number(times, 2 if times < 1 else 1))}."
+    if abs(second / first - 1) < SAME_COST:
+        return f"{same}."
+    share, times = percent(second, first), number(second / first, 1)
+    return f"{less.format(share) if second < first else more.format(times)}: {amounts}."
 
 
 def promise_of(side: Side) -> str:
@@ -123,7 +143,7 @@ def _ends(test: BootstrapTest) -> str:
 def render(compared: comparison.Comparison) -> str:
     """Return the page; the same comparison gives the same page."""
     notes = [b.note(b.Styled(note, "plain", own=True)) for note in compared.notes]
-    verdict_section = b.section("verdict", "Verdict", b.Bullets(verdict(compared), "spoken"), *notes)
+    verdict_section = b.section("verdict", "In short", b.Bullets(verdict(compared)[1:], "spoken"), *notes)
     shown = [
         verdict_section,
         quality(compared),
@@ -156,7 +176,7 @@ def _header(compared: comparison.Comparison) -> Markup:
         value, what = (count(cost.calls), "calls") if cost.usd is None else (dollars(cost.usd), "cost")
         figures.append(b.KeyFigure(value, f"{what} of {name}", f"per {count(PER_ROWS)} rows"))
     kind = f"perceived-confidence {__version__}{_KIND}"
-    return header("A and B on the same rows", sides, b.Group(figures, kind="tiles"), overline=kind)
+    return header(headline(compared), sides, b.Group(figures, kind="tiles"), overline=kind)
 
 
 def _side(name: str, side: Side) -> Markup:
@@ -259,7 +279,8 @@ def promises(compared: comparison.Comparison) -> b.Section:
     for name, side in zip(NAMES, compared.sides, strict=True):
         accepted = compared.accepted(side)
         share = f"{percent(accepted, compared.rows)} accepted ({counted(accepted, 'row')})"
-        sides.append(b.titled(name, b.text(b.strong(share)), b.text(f"{capital(promise_of(side))}.")))
+        shown = b.text(b.strong(share)) if side.part.whole else None
+        sides.append(b.titled(name, shown, b.text(f"{capital(promise_of(side))}.")))
     return b.section("promises", "Promises", b.Group(sides, kind="pair"))
 
 

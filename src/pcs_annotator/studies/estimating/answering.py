@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Mask
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
@@ -218,7 +219,8 @@ def regress(evidence: known.LabelEvidence, question: answers.EstimateQuestion) -
     study = known.study_of(evidence, larger=True, cluster=question.cluster, weight=question.weight)
     notes = list(evidence.notes)
     if not rows.all():
-        notes.append(f"{int((~rows).sum()):,} rows are left out, because a column of the formula is empty there")
+        empty = counted(int((~rows).sum()), "row is", "rows are")
+        notes.append(f"{empty} left out, because a column of the formula is empty there")
         study = known.restricted(study, rows)
     terms = data.coded(formula, rows)
     columns = [name for term in terms for name in term.names]

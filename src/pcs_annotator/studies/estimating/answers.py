@@ -230,7 +230,7 @@ def figure_of(estimate: CoefficientEstimate, *, bounded: bool = False) -> Figure
 
 
 def _p_value(estimate: CoefficientEstimate) -> float:
-    """Return the p-value of 0, below .05 if and only if the interval is without 0."""
+    """Return the p-value of 0, below .05 if and only if the interval is clear of zero."""
     from scipy.special import stdtr
 
     middle, error = estimate.value.item() + estimate.shift, float(np.sqrt(estimate.covariance.item()))

@@ -13,6 +13,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import LONGEST_LABEL, look_at
 from pcs_annotator.showing.formats import label_name, number, signed
 from pcs_annotator.showing.result_tables import markdown_text, to_csv, to_latex, to_markdown
+from pcs_annotator.showing.svg_plot import round_scale
 from pcs_annotator.showing.to_html import STYLES, document, header
 from pcs_annotator.studies.estimating.answers import ADJUSTED, Estimated, Line
 from pcs_annotator.tables.files import check_ending
@@ -20,11 +21,13 @@ from pcs_annotator.tables.write import STRICT, OutputPolicy
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
 TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
+DIFFERENCE = "difference"
+SUBJECTS = {"share": "label", "mean": "variable", "regression": "term"}
 LINES_SHOWN = 5
 LEVEL = 0.05
 _HOW_TO_READ = (
-    "Marks are estimates from machine labels, corrected by the gold rows, with 95 % intervals. Naive is what machine "
-    "labels would give if all were true, which is biased: the dashed line of a share; that of a difference is 0."
+    "Marks are estimates from machine labels, corrected by the gold rows, with 95 % intervals. The dashed line is "
+    "naive: what machine labels would give if all were true, which is biased. A solid upright line is zero."
 )
 _EXPLAINED = (
     "corrected: machine labels, corrected by the gold rows; gold only: the gold rows alone; naive: machine labels as "
@@ -55,12 +58,13 @@ def answer_shown(estimated: Estimated) -> Iterator[b.Block]:
     """Yield the differences that are clear of zero, the largest first, or else all; without any, the estimates."""
     clear, _ = told_apart(estimated.differences)
     if estimated.differences:
-        yield b.Paragraph(f"{_differences_told(estimated)}{', the largest' if clear[LINES_SHOWN:] else ''}", "title")
+        below = f" ({ADJUSTED[estimated.p_adjust]} < .05){', the largest' if clear[LINES_SHOWN:] else ''}"
+        yield b.Paragraph(f"{headline(estimated)}{below}", "title")
     lines = clear or estimated.differences or estimated.lines
     if not clear:
         yield b.Paragraph(estimated.title or TITLES[estimated.kind], "title")
     short = [line._replace(name=label_name(line.name, LONGEST_LABEL)) for line in lines[:LINES_SHOWN]]
-    yield _shown(short, estimated, _scale(lines), differences=bool(estimated.differences))
+    yield _shown(short, estimated, _scale(lines), DIFFERENCE if estimated.differences else "")
 
 
 def answer_lines(estimated: Estimated, *, everything: bool = False) -> Iterator[tuple[str, b.Words]]:
@@ -84,10 +88,17 @@ def told_apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     ]
 
 
-def _differences_told(estimated: Estimated) -> str:
-    clear, _ = told_apart(estimated.differences)
-    are = counted(len(estimated.differences), "difference is", "differences are")
-    return f"{len(clear)} of {are} clear of zero ({ADJUSTED[estimated.p_adjust]} < .05)"
+def headline(estimated: Estimated) -> str:
+    """Return how many differences or coefficients are clear of zero; without any, the largest share or the question."""
+    tested, noun = estimated.differences, DIFFERENCE
+    if estimated.kind == "regression":
+        tested, noun = estimated.lines, "coefficient"
+    if tested:
+        return f"{len(told_apart(tested)[0])} of {counted(len(tested), f'{noun} is', f'{noun}s are')} clear of zero"
+    largest = max(estimated.lines, key=lambda line: line.corrected.value, default=None)
+    if largest is None or largest.group or largest.name not in estimated.labels:
+        return estimated.title or TITLES[estimated.kind]
+    return f"{number(100 * largest.corrected.value, 1)} % of the texts are {largest.name}"
 
 
 def _clear_of_zero(line: Line) -> bool:
@@ -129,15 +140,22 @@ def _scaled(figure: Figure | None, unit: float) -> Figure | None:
 
 def sentences(estimated: Estimated) -> list[str]:
     """Return what was found, one sentence per line of the table."""
-    if estimated.kind == "share":
-        words = [_about_share(line, estimated.rows) for line in estimated.lines]
-        return [*words, *_about_missing(estimated), *(_about_difference(line) for line in estimated.differences)]
-    return [
+    shares = estimated.kind == "share"
+    lines = [_about_share(line, estimated.rows) if shares else _about_number(line) for line in estimated.lines]
+    differences = (_told(estimated, line) for line in estimated.differences)
+    return [*lines, *(_about_missing(estimated) if shares else ()), *differences]
+
+
+def _told(estimated: Estimated, difference: Line) -> str:
+    return _about_difference(difference) if estimated.kind == "share" else _about_number(difference)
+
+
+def _about_number(line: Line) -> str:
+    return (
         f"{line.name}{f' ({line.group})' if line.group else ''}: {line.corrected.value:.3g} (95 % interval "
         f"{_ends(line.corrected, 1, '.3g')}; {line.gold_rows:,} gold rows). From machine labels as if they were true, "
         f"it would be {line.naive.value:.3g}."
-        for line in (*estimated.lines, *estimated.differences)
-    ]
+    )
 
 
 def _about_missing(estimated: Estimated) -> list[str]:
@@ -175,19 +193,22 @@ def _ends(figure: Figure, unit: float, how: str) -> str:
 
 def page(estimated: Estimated) -> str:
     """Return the page: differences that can be told first, then a dot plot per label, then how."""
-    about = [f"{estimated.data} · " if estimated.data else "", counted(estimated.rows, "text")]
     title = estimated.title or TITLES[estimated.kind]
-    top = header(b.name(title), b.text(b.name("".join(about)), kind="sub"))
+    about = [part for part in (title, estimated.data, counted(estimated.rows, "text")) if part]
+    top = header(b.name(headline(estimated)), b.text(b.name(" · ".join(about)), kind="sub"))
     names = dict.fromkeys(line.name for line in estimated.lines)
     grouped = any(line.group for line in estimated.lines)
     parts = [(name, [line for line in estimated.lines if line.name == name]) for name in names] if grouped else []
     scale = _scale(estimated.lines)
-    plots: list[b.Block] = [
-        # the heading names the label
-        b.titled(b.name(name), _shown([line._replace(name=line.group, group="") for line in lines], estimated, scale))
-        for name, lines in parts
-    ]
-    notes = [_HOW_TO_READ, *(f"{capital(note)}." for note in estimated.notes), *_about_missing(estimated)]
+    plots: list[b.Block] = []
+    for name, lines in parts:  # the heading names the label
+        shown = _shown([line._replace(name=line.group, group="") for line in lines], estimated, scale, "group")
+        plots.append(b.titled(b.name(name), replace(shown, label=f"{name}, by group")))
+    tests = len(estimated.differences or estimated.lines)
+    alone = f"An interval is about one comparison alone; “clear of zero” allows for all {tests}."
+    many = estimated.p_adjust != "none" and tests > 1 and (estimated.differences or estimated.kind == "regression")
+    notes = [_HOW_TO_READ, *([alone] if many else []), *(f"{capital(note)}." for note in estimated.notes)]
+    notes += _about_missing(estimated)
     sections = [
         *([_differences(estimated)] if estimated.differences else []),
         b.section("estimates", TITLES[estimated.kind], *(plots or [_shown(estimated.lines, estimated, scale)])),
@@ -212,39 +233,39 @@ def _differences(estimated: Estimated) -> b.Section:
     return b.section(
         "differences",
         "Differences, percentage points" if estimated.kind == "share" else "Differences",
-        b.Paragraph(f"{_differences_told(estimated)}.", "verdict"),
-        _shown(clear, estimated, scale, differences=True) if clear else None,
-        b.Folded(more, [_shown(rest, estimated, scale, differences=True)]) if rest else None,
+        b.Paragraph(f"The largest: {_told(estimated, clear[0])}", "verdict") if clear else None,
+        _shown(clear, estimated, scale, DIFFERENCE) if clear else None,
+        b.Folded(more, [replace(_shown(rest, estimated, scale, DIFFERENCE), label=more)]) if rest else None,
         menu="Differences",
     )
 
 
 def _scale(lines: Sequence[Line]) -> Interval:
-    ends = [end for line in lines for end in (*(line.corrected.interval or ()), line.naive.value)]
-    return Interval(min([0.0, *ends]), max([0.0, *ends]))
+    ends = [end for line in lines for end in (*(line.corrected.interval or ()), line.corrected.value, line.naive.value)]
+    return round_scale([0.0, *ends])
 
 
-def _shown(lines: Sequence[Line], estimated: Estimated, scale: Interval, *, differences: bool = False) -> b.Table:
-    """Return a row per estimate, with a drawing for pages: its interval, and what machine labels would give, or 0."""
+def _shown(lines: Sequence[Line], estimated: Estimated, scale: Interval, what: str = "") -> b.Table:
+    """Return a row per estimate, which is a `what`, with a drawing for pages: its interval, and the naive value."""
+    differences = what == DIFFERENCE
     unit, digits = (100.0, 1) if estimated.kind == "share" else (1.0, 3)
     write = signed if differences or estimated.kind == "regression" else number
     value = {"share": "points" if differences else "share, %", "mean": "mean", "regression": "coefficient"}[
         estimated.kind
     ]
-    tested = [ADJUSTED[estimated.p_adjust]] if estimated.kind == "regression" else []
+    tested = [ADJUSTED[estimated.p_adjust]] if differences or estimated.kind == "regression" else []
     rows: list[b.Row] = []
     for line in lines:
         ends = line.corrected.interval or Interval(line.corrected.value, line.corrected.value)
         low, high = Interval(unit * ends.low, unit * ends.high).rounded(digits)
         shown = [write(part, digits) for part in (unit * line.corrected.value, unit * line.naive.value, low, high)]
-        mark = 0.0 if differences else line.naive.value
-        spot = b.Spot(line.corrected.value, ends, scale.low, scale.high, mark)
+        spot = b.Spot(line.corrected.value, ends, scale.low, scale.high, line.naive.value)
         row: b.Row = [b.name(line.title), spot, shown[0], f"{shown[2]} to {shown[3]}", shown[1], line.gold_rows]
         least = line.p_value if line.adjusted is None else line.adjusted
         p_value = p_text(least or 0.0).removeprefix("p ").removeprefix("= ")
         rows.append([*row, p_value] if tested else row)
-    axis = " to ".join(number(unit * end, 0 if unit == 100 else 2) for end in scale)
-    columns = [b.Column(""), b.Column(axis, "chart axis"), *b.numbers(value)]
+    axis = " ".join(f"{unit * end:.4g}".replace("-", "−") for end in scale)  # one at each end
+    columns = [b.Column(what or SUBJECTS[estimated.kind]), b.Column(axis, "chart axis"), *b.numbers(value)]
     columns += [b.Column("95 % interval", "number quiet"), *b.numbers("naive", "gold rows", *tested)]
     return b.Table(columns=columns, rows=rows, kind="bars estimates")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError, TableError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.events import Picked
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
@@ -217,7 +218,8 @@ def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[st
             f"one label, its share would be off by up to {100 * share:.1f} percentage points"
         )
     if left_out := int(with_gold.sum()) - len(seen):
-        notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
+        rows_left = counted(left_out, "gold row is", "gold rows are")
+        notes.append(f"{rows_left} left out, because the probability of drawing them is unknown")
     refuse_few(len(seen), left_out)
     return Sample.in_rounds(rounds), notes
 

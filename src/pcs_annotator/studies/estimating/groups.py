@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, GoldError
+from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Integers
 from pcs_annotator.estimating.corrected import UNSEEN, CoefficientEstimate, Study
 from pcs_annotator.studies.estimating import answers
@@ -98,7 +99,7 @@ def groups_of(evidence: LabelEvidence, study: Study, question: answers.EstimateQ
             for at, (cell, rows) in enumerate(zip(cells, gold.tolist(), strict=True))
             if named[at] and at not in shown
         ],
-        notes=[f"{empty:,} rows have no group"] if empty else [],
+        notes=[counted(empty, "row has no group", "rows have no group")] if empty else [],
     )
 
 

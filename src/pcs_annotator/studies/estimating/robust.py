@@ -17,7 +17,7 @@ from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
 from pcs_annotator.showing.markup import Markup, tag
-from pcs_annotator.showing.svg_plot import dot, segment, short, words
+from pcs_annotator.showing.svg_plot import dot, round_scale, segment, short, words
 from pcs_annotator.showing.to_html import document, header
 from pcs_annotator.studies.estimating.answering import answer
 from pcs_annotator.studies.estimating.answers import EstimateQuestion, plain
@@ -220,9 +220,8 @@ def robust_page(results: Sequence[Robust], title: str = "", data: str = "") -> s
     sections = []
     for at, result in enumerate(results):
         values, conclusion, *_ = robust_sentences(result)
-        curve = tag(
-            "div", specification_curve(result), class_="scroll", tabindex="0", role="region", aria_label=result.name
-        )
+        region = {"class_": "scroll", "tabindex": "0", "role": "region", "aria_label": f"Curve of {result.name}"}
+        curve = tag("div", specification_curve(result), **region)
         numbers = b.Folded("The numbers", b.results(robust_table(result)))
         verdict = b.Paragraph(conclusion, "verdict")
         sections.append(b.section(f"q{at}", result.name, verdict, b.text(values), curve, numbers))
@@ -236,8 +235,8 @@ def specification_curve(result: Robust) -> Markup:
     """Return the estimates in order, this run marked, above what each of them is made with."""
     listed = result.in_order
     ends = [end for choice in listed for end in (*_ends(choice.corrected), choice.naive.value)]
-    low, high = min(result.reference, *ends), max(result.reference, *ends)
-    room = (high - low) or 1.0
+    low, high = round_scale([result.reference, *ends])
+    room = high - low
 
     def at(value: float) -> float:
         return BOTTOM - (value - low) / room * (BOTTOM - TOP)
@@ -245,7 +244,7 @@ def specification_curve(result: Robust) -> Markup:
     places = [LEFT + (RIGHT - LEFT) * (at_aspect + 0.5) / len(listed) for at_aspect in range(len(listed))]
     marks = [mark for x, choice in zip(places, listed, strict=True) for mark in _estimate(x, choice, result, at)]
     scale = [words(result.shown(value), LEFT - 8, at(value) + 4, "tick end") for value in {low, result.reference, high}]
-    zero = segment((LEFT, at(result.reference)), (RIGHT, at(result.reference)), "ideal")
+    zero = segment((LEFT, at(result.reference)), (RIGHT, at(result.reference)), "base")
     options = {(at_aspect, option) for choice in listed for at_aspect, option in enumerate(choice.parts)}
     height = BOTTOM + 14 + LINE * (len(options) + len(ASPECTS))
     about = [tag("title", f"Specification curve of {result.name}"), tag("desc", robust_sentences(result)[0])]
