@@ -167,8 +167,8 @@ def test_the_command(folder: Path) -> None:
     asked = ["finish", str(folder), "--max-error", ".03"]
     shown = CliRunner().invoke(pcs, asked)
     assert shown.exit_code == 0, shown.output
-    assert "at most 3 % of all labels are wrong, in 260 rows, with 90 % certainty" in " ".join(shown.output.split())
-    assert "more rows to label; 150 rows of 260 (58 %) have a person's label already" in " ".join(shown.output.split())
+    assert "more rows, and at most 3 % of all labels are wrong, with 90 % certainty" in " ".join(shown.output.split())
+    assert "150 rows of 260 (58 %) have a person's label" in " ".join(shown.output.split())
     found = json.loads(CliRunner().invoke(pcs, [*asked, "--json"]).output)
     assert found["left"] > 0
     assert found["hours"] == pytest.approx(found["left"] / 360)

@@ -104,6 +104,9 @@ def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | N
     elif cell.casefold() in ("none", "-"):
         return set()
     assert isinstance(parts, list)
+    if len(parts) == 1 and "," in cell and cell.strip().casefold() not in map(str.casefold, labels):
+        joined = "; ".join(part.strip() for part in cell.split(","))
+        raise LabelError(f"{where}: {cell!r} has commas: put ; or | between several labels, such as {joined!r}")
     return {labels[label_code(str(part).strip(), labels, where)] for part in parts if str(part).strip()}
 
 

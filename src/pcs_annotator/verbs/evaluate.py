@@ -201,7 +201,7 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
             votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )
     if trial is None:
-        raise GoldError(f"{recorded.folder.home} has too little gold for such figures: label more rows")
+        raise GoldError(f"{recorded.folder.home} has too little gold for these figures: label more rows")
     with_texts = replace(votes, text_log_probs=model.read(votes))
     return model, trial, fitting.labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 

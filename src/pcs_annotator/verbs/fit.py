@@ -50,7 +50,7 @@ def fit(  # noqa: PLR0913  # options of pcs fit
             " columns called like the variables to the data, and repeat pcs run"
         )
     if book.named and not first.items.exists():
-        raise TableError(f"{path} has no {first.items.name}: pcs run, once more, writes it")
+        raise TableError(f"{path} has no {first.items.name}: repeat pcs run, which writes it")
     tally = Tally()
     with lock_ledger(first.ledger, say=say), Watch(first, "fit", tally) as watch:
         watch.begin()

@@ -16,6 +16,7 @@ import click
 from pcs_annotator.base.errors import ConfigError, DriftFound, PcsError, PcsWarning
 from pcs_annotator.base.stopping import handling_stops, stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli.stderr import complain
 from pcs_annotator.version import __version__
 
 PURPOSES: dict[str, dict[str, str]] = {
@@ -129,11 +130,11 @@ def _main(arguments: list[str] | None) -> int:
     except Exception as error:
         message = _for_the_user(error)
         if message:
-            click.echo(f"error: {message}", err=True)
+            complain(f"error: {message}")
             return ExitCode.DRIFT if isinstance(error, DriftFound) else ExitCode.USER
         if os.environ.get("PCS_DEBUG"):
             raise
-        click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
+        complain(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}")
         click.echo("       set PCS_DEBUG=1 to see the traceback", err=True)
         return ExitCode.BUG
 
@@ -163,7 +164,7 @@ def _warnings_in_a_line() -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
         if str(message) not in shown and issubclass(category, PcsWarning):
             shown.add(str(message))
-            click.echo(f"warning: {message}", err=True)
+            complain(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", PcsWarning)

@@ -170,7 +170,7 @@ def _basis(certificate: Certificate) -> b.KeyValues:
     facts: list[tuple[str, b.Words]] = [("gold rows used", count(certificate.gold_rows))]
     if certificate.rows_needed is not None:
         even, likely = map(count, certificate.rows_needed)
-        facts.append(("gold rows needed", f"{even} for even odds, {likely} for four to one"))
+        facts.append(("gold rows needed", f"{even} for a 50 % chance, {likely} for 80 %"))
     if certificate.fingerprint is not None:
         votes, gold, version = certificate.fingerprint
         facts.append(("fingerprint", f"votes {votes} · gold {gold} · version {version}"))
