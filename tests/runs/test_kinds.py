@@ -180,8 +180,8 @@ def test_labels_that_are_not_of_the_kind_are_refused(
 @pytest.mark.parametrize(
     ("kind", "promise", "message"),
     [
-        ("one", "off-by-more-than-one", 'is about the steps of a scale: use kind = "scale"'),
-        ("tree", "false-discoveries", "is not made about a tree: use error-among-accepted"),
+        ("one", "off-by-more-than-one", 'is for the steps of a scale: use kind = "scale"'),
+        ("tree", "false-discoveries", "is not possible for a tree: use error-among-accepted"),
     ],
 )
 def test_promises_that_are_not_about_such_labels_are_refused(

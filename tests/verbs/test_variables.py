@@ -236,7 +236,7 @@ def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(pcs: Pcs) ->
         ("text,frames\nText 1,conflct\n", CONFIG, "'morality'; did you mean 'conflict'?"),
         ("text,frames\nText 1,'conflict, morality'\n".replace("'", '"'), CONFIG, "such as 'conflict; morality'"),
         ("text,frames\nText 1,[conflict\n", CONFIG, "is not a list of labels: write them as a;b"),
-        ("text,gold\nText 1,economy\n", CONFIG, "call it like the variable"),
+        ("text,gold\nText 1,economy\n", CONFIG, "name it like its variable"),
         ("text\nText 1\n", CONFIG.replace("variables.topic", "variables.label"), "is not a name for a variable"),
         ("text\nText 1\n", CONFIG + "\n[variables.tone]\n", "variables.tone needs at least two labels"),
         ("text\nText 1\n", CONFIG.replace("human interest", "conflict!"), "has the same letters and digits"),

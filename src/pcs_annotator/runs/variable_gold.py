@@ -34,9 +34,7 @@ def split_gold(table: pa.Table, variables: Mapping[str, TaskSettings], name: str
     gold = {name: _gold_columns(table, name, task) for name, task in variables.items()}
     others = table.drop_columns([column for columns in gold.values() for column in columns.values()])
     if "gold" in others.column_names:
-        raise TableError(
-            f"{name} has a column 'gold', but there are several variables: call it like the variable it is about"
-        )
+        raise TableError(f"{name} has a column 'gold', but there are several variables: name it like its variable")
     for variable, task in variables.items():
         cells: dict[str, list[str | None]]
         if not gold[variable]:

@@ -23,6 +23,7 @@ from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, perc
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
+FINDINGS_SHOWN = 2
 LATER = ("pcs review", "pcs fit", "pcs evaluate", "pcs label", "pcs estimate")  # the first helps most
 LONGEST_FINDING = 190  # characters of a finding, about three lines; `--details` and the report have all of it
 Line = tuple[str, b.Words]
@@ -43,7 +44,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             usable(learned.model, counts),
             *promise(learned.model),
             *label_sets(result),
-            *look_at([*unanswered(result.tally.failed), *details, *notes]),
+            *look_at([*unanswered(result.tally.failed), *details, *notes], most=1),
             *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
             ("labels", f"{folder.labels} (column {result.label_column})"),
             ("report", str(folder.report)),
@@ -142,11 +143,13 @@ def leaves_and_parents(model: Model, counts: Counts) -> str:
     return f"; {counted(leaves, 'row has', 'rows have')} a leaf, {count(parents)} only a parent"
 
 
-def look_at(details: Sequence[str]) -> Iterator[Line]:
-    """Yield what is or may be wrong: the most important finding, and how many more there are."""
-    for first, *rest in filter(None, [[*dict.fromkeys(details)]]):
-        more = f" ({counted(len(rest), 'more finding')}: --details)" if rest else ""
-        yield "look at", b.Styled(clipped(first, LONGEST_FINDING) + more, "caution")
+def look_at(details: Sequence[str], most: int = FINDINGS_SHOWN) -> Iterator[Line]:
+    """Yield what is or may be wrong: the most important findings, and how many more there are."""
+    sentences = [*dict.fromkeys(details)]
+    left = len(sentences) - most
+    for index, finding in enumerate(sentences[:most]):
+        more = f" (and {counted(left, 'more finding')}: --details)" if left > 0 and index == most - 1 else ""
+        yield "" if index else "look at", b.Styled(clipped(finding, LONGEST_FINDING) + more, "caution")
 
 
 def cost(calls: int, reused_answers: int, bills: Sequence[Bill]) -> Line:

@@ -201,7 +201,7 @@ def _chosen_gold(facts: Facts) -> Iterator[Flag]:
     if chosen and chosen >= MANY_CHOSEN * gold:
         detail = (
             f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and may be harder or easier than "
-            "others: figures are about these rows, not about the table; a promise counts random rows alone"
+            "others: figures describe these rows, not the table; a promise counts only random rows"
         )
         yield Flag("gold chosen", detail)
 

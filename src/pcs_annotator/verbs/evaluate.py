@@ -211,7 +211,7 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     if not request.source.is_dir() or (recorded := Run.open(request.source)).config.task.kind != "number":
         return None
     if request.methods:
-        raise ConfigError("--methods is about labels: numbers are compared with the models and their median")
+        raise ConfigError("--methods compares labels: numbers are compared with the models and their median")
     if request.out is not None:
         check_folder(request.out)
     how = request.splitting

@@ -101,7 +101,7 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     yield promise(learned.model, learned.drift, counts)
     if result.whole is not None:
         sample = count(len(result.outcomes))
-        yield f"{count(counts.rows)} rows are labelled; what is said above about items is about a sample of {sample}"
+        yield f"{count(counts.rows)} rows are labelled; all that is said above describes a sample of {sample}"
     if result.verdicts.by_row:
         yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
     if result.to_label and result.to_label.rows:
@@ -162,7 +162,7 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
     if labelled.frugal is not None and tally.spared:
         share = percent(tally.spared, tally.spared + tally.questions)
-        calls = f"{calls}; {share} of the questions were spared, because the label was settled"
+        calls = f"{calls}; {share} of the questions were not needed: the label was settled"
     lines: list[answer.Line] = [
         *(("warning", b.Styled(note, "caution")) for note in differ),
         answer.labelled(counts),
@@ -174,7 +174,7 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     if labelled.out != STDIO:
         lines.append(("labels", f"{labelled.out} (column {labelled.label_column})"))
     if review := counts.to_review:
-        lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
+        lines.append(("next", f"review {counted(review, 'row')}: those with {DECISION} = review"))
     return [b.Answer(lines)]
 
 

@@ -90,12 +90,12 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
         return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}."
     if certificate is None and not model.by_agreement:
         return f"{rows}, without a promise", why
-    return f"0 of {rows} can be used unchecked", why
+    return f"0 of {rows} can be used without review", why
 
 
 def _next(result: RunResult) -> b.Paragraph:
     review, step = result.counts.to_review, answer.next_step(result)
-    todo = f"{count(review)} to check → " if review and step.startswith("pcs review") else "Next → "
+    todo = f"{count(review)} to review → " if review and step.startswith("pcs review") else "Next → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
