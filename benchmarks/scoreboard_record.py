@@ -100,7 +100,7 @@ def brief(page: str) -> str:
     shown = [[title, *map(_in_short, found[method][2:6:3])] for method, title in IN_BRIEF.items() if method in found]
     assert said is not None
     sets = max(int(found[method][1]) for method in IN_BRIEF if method in found)
-    heading = ["points that PCS is ahead of", "right labels", USABLE[1]]
+    heading = ["PCS, points ahead of", "right labels", USABLE[1]]
     return f"{fill(said.group(), 100)}\n\n{_table(heading, shown)}\n{LOST.format(sets)}"
 
 

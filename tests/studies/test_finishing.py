@@ -79,7 +79,7 @@ def test_on_a_scale_one_step_off_counts_as_right_if_the_promise_says_so(tmp_path
 
 def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_path: Path) -> None:
     folder = copy_run(small_run, tmp_path / "small")
-    with pytest.raises(GoldError, match=r"20 gold rows were drawn at random, and such a promise needs \d+ at least"):
+    with pytest.raises(GoldError, match=r"20 gold rows were drawn at random, and this promise needs at least \d+"):
         finish(folder, 0.01)
     with pytest.raises(ConfigError, match="shares between 0 and 1"):
         finish(folder, 1.5)
