@@ -168,7 +168,9 @@ def main() -> None:
         measure_all(chosen.folders, chosen.splits, chosen.record)
     written = chosen.record.read_text(encoding="utf-8")
     chosen.picture.write_text(picture(written), encoding="utf-8")
-    for path, figures in ((chosen.page, front(written)), (ROOT / "README.md", brief(written))):
+    pages = {chosen.page: front, ROOT / "README.md": brief, ROOT / "docs" / "index.md": brief}
+    for path, part in pages.items():
+        figures = part(written)
         path.write_text(page_with(path.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ IN_BRIEF = {
     "stack with texts": "a regression that reads the texts, too",
 }
 """Rival → its name in the README."""
+LOST = "In brackets: on how many of {} sets PCS is behind by more than a point.\n"
 
 
 class Figures(NamedTuple):
@@ -97,14 +99,15 @@ def brief(page: str) -> str:
     found = {line[0]: line for line in lines}
     shown = [[title, *map(_in_short, found[method][2:6:3])] for method, title in IN_BRIEF.items() if method in found]
     assert said is not None
-    return f"{said.group()}\n\n{_table(['PCS less …, in points', 'right labels', USABLE[1]], shown)}"
+    sets = max(int(found[method][1]) for method in IN_BRIEF if method in found)
+    heading = ["PCS, points ahead of", "right labels", USABLE[1]]
+    return f"{fill(said.group(), 100)}\n\n{_table(heading, shown)}\n{LOST.format(sets)}"
 
 
 def _in_short(cell: str) -> str:
     """Return a difference and on how many sets PCS is behind."""
     value, _, counts = cell.partition(" ")
-    behind = counts.strip("()").split(" / ")[-1]
-    return value if behind == "0" else f"{value}, behind on {behind}"
+    return f"{value} ({counts.strip('()').split(' / ')[-1]})"
 
 
 def _in_use(rows: Sequence[Row]) -> str:

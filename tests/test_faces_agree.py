@@ -60,7 +60,7 @@ def test_rows_for_people_have_one_number(pcs: Pcs) -> None:
     fitted = pcs.json("fit", "run")
     assert (fitted["to_review"], fitted["to_label"]["rows"]) == (waiting, waiting)
     text = pcs("fit", "run")
-    assert f"{waiting} to review; {settled} more labelled by people" in text
+    assert f"{waiting} to review; {settled} labelled by people" in text
     assert len(read_csv(Path("run/to_label.csv"))) == waiting
     report = Page(Path("run/report.html").read_text(encoding="utf-8")).text
     assert f"{waiting} to review of {len(labels)} rows" in report

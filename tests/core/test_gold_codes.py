@@ -269,7 +269,7 @@ def test_columns_of_any_name_hold_the_labels_of_people_if_they_are_named(tmp_pat
         TableError, match=r"coded\.csv has no column 'Cleo' \(--coders\); there are id, text, Anna, Ben"
     ):
         dataset(tmp_path, coded, Columns(coders=("Anna", "Cleo")))
-    with pytest.raises(TableError, match="--coders names somebody twice: Anna, gold_anna"):
+    with pytest.raises(TableError, match="--coders names one column twice: Anna, gold_anna"):
         dataset(tmp_path, coded.replace("gold_cem", "gold_anna"), Columns(coders=("Anna", "gold_anna")))
 
 

@@ -212,7 +212,7 @@ def test_whole_numbers_are_codes_if_they_are_small_or_repeat(gold: list[str]) ->
             "none",
             "'none' is not one of the labels 'a', 'b'; it may mean that there is no label: empty such cells, or add",
         ),
-        ("a,b", "it looks like several labels in one cell, and a text gets one: keep one of them, or add it"),
+        ("a,b", "it looks like several labels in one cell, .*: keep one of them, or use kind = 'many', or add it"),
         ("other", "'other' is not one of the labels 'a', 'b'$"),
     ],
 )

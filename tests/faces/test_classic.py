@@ -29,7 +29,7 @@ GOLD = {row: "Fake" if blake2b(b"%d" % row).digest()[0] % 2 else "Real" for row 
 
 # few rows and models that answer by hash: most tests do not depend on the weights
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*(decides alone|carry nothing about the gold):pcs_annotator.base.errors.PcsWarning"
+    "ignore:.*(decides alone|say nothing about the gold):pcs_annotator.base.errors.PcsWarning"
 )
 
 

@@ -172,7 +172,7 @@ def without(*names: str) -> Callable[[Path], Path]:
     ("spoil", "error", "said"),
     [
         (without("book.json"), ConfigError, "is not a run folder"),
-        (without("items.parquet"), TableError, "has no items.parquet: pcs run, once more, writes it"),
+        (without("items.parquet"), TableError, "has no items.parquet: repeat pcs run, which writes it"),
         (
             without("variables/label/votes.parquet", "ledger.db"),
             TableError,

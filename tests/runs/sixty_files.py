@@ -247,7 +247,7 @@ DELIMITERS = [
         "comma-in-rows.csv",
         raw("id,text\n1,one\n2,two, three\n"),
         None,
-        ["row 2", "Expected 2 columns, got 3", "in quotes"],
+        ["row 3", "Expected 2 columns, got 3", "in quotes"],
     ),
 ]
 FORMATS = [

@@ -43,16 +43,14 @@ def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:
     text = promised(HOLDING)
     assert text.headline == "promise: at most 5 % of the accepted labels are wrong, with 90 % certainty"
     guaranteed, threshold, basis = text.details
-    assert "at most 10 % end in a promise that is broken; not guaranteed: that this one is kept" in guaranteed
+    assert "at most 10 % make a promise that fails; not guaranteed: that this one holds" in guaranteed
     assert threshold.endswith("confidence ≥ 0.912")
     assert basis.endswith("100 gold rows")
 
 
 def test_a_promise_says_what_it_assumes_about_gold_that_we_did_not_draw() -> None:
     headline = promised(replace(HOLDING, assumed_rows=60)).headline
-    assert headline.endswith(
-        "wrong, with 90 % certainty, if the 60 gold rows that came with the data were drawn at random"
-    )
+    assert headline.endswith("wrong, with 90 % certainty, if the 60 gold rows in the data were drawn at random")
 
 
 def test_a_promise_says_how_many_rows_wait_for_a_decision() -> None:
@@ -94,8 +92,8 @@ def test_a_promise_on_average_says_whose_rows_it_is_about_and_what_fitting_again
     text = promised(replace(HOLDING, promise=replace(PROMISE, kind="false-discoveries")))
     assert text.headline.endswith("of the accepted labels are wrong, on average")
     assert text.details[0].endswith("error-among-accepted is stricter")
-    assert "about the rows without gold at this fit, and nearly holds for later texts" in text.details[1]
-    assert "to fit again until something is accepted brings more errors" in text.details[1]
+    assert "covers the rows without gold at this fit, and nearly holds for later texts" in text.details[1]
+    assert "fitting again until something is accepted brings more errors" in text.details[1]
 
 
 @pytest.mark.parametrize(
@@ -163,4 +161,4 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
 
 def test_a_promise_says_what_earlier_looks_used() -> None:
     details = promised(replace(HOLDING, level=0.025, spent=0.05)).details
-    assert any("tested at 2.5 %" in detail and "have used 5 % of the 10 %" in detail for detail in details)
+    assert any("tested at 2.5 %" in detail and "used 5 % of the 10 %" in detail for detail in details)

@@ -70,7 +70,7 @@ def test_equal_texts_keep_their_own_rows() -> None:
 
 
 def test_missing_rows_give_a_warning_and_are_left_out() -> None:
-    warning = r"1 of 3 labelled rows of dataset\.csv, first row 3.* dataset_annotations\.csv"
+    warning = r"1 of 3 labelled rows of dataset\.csv, first row 4.* dataset_annotations\.csv"
     with pytest.warns(PcsWarning, match=warning):
         votes = read(sheet(), data=dataset("one", "two", "new"))
     assert len(votes) == 2

@@ -142,7 +142,7 @@ def test_what_gold_contradicts_stays_for_people(tmp_path: Path) -> None:
     assert result.counts.to_review == len(waiting) - 1  # gold settles the other one
 
 
-@pytest.mark.filterwarnings("ignore:the votes carry nothing")
+@pytest.mark.filterwarnings("ignore:the votes say nothing")
 def test_a_run_without_gold_has_no_final_label(tmp_path: Path) -> None:
     data = write_csv(tmp_path / "data.csv", [{"text": f"Case {row}."} for row in range(3)])
     run(data, labels=["good", "bad"], models=["scripted:hash"], relations=["original"], out=tmp_path / "run")

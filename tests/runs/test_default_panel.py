@@ -27,17 +27,13 @@ HARD = ("original", "definitions", "suggestion", "suggestion:2", "suggestion:3")
 def test_models_with_log_probabilities_are_asked_two_graded_questions() -> None:
     panel = default_panel({"openai:a": True, "vllm:b": True}, HARD, rewriter=False)
     assert (panel.relations, panel.questions, panel.graded) == (GRADED, {}, True)
-    assert panel.reasons == (
-        "openai:a and vllm:b give log-probabilities, so they are asked 2 graded questions: original, order",
-    )
+    assert panel.reasons == ("a and b give log-probabilities, so they are asked 2 graded questions: original, order",)
 
 
 def test_models_without_them_are_asked_in_several_ways() -> None:
     panel = default_panel({"groq:a": False}, HARD, rewriter=False)
     assert (panel.relations, panel.questions, panel.graded) == (HARD, {}, False)
-    assert panel.reasons[0].startswith(
-        "groq:a gives labels only, so the question is put in 5 ways: original, definitions"
-    )
+    assert panel.reasons[0].startswith("a gives labels only, so the question is put in 5 ways: original, definitions")
 
 
 def test_a_rewriter_adds_the_papers_relations_for_hard_answers_only() -> None:
@@ -113,7 +109,7 @@ def test_a_server_that_may_give_labels_only_is_asked_in_several_ways(
     result = run(request)
     assert (result.votes.relations, result.tally.calls) == (HARD, 30)
     assert announced[0] == (
-        f"{server.url}#m may give labels only, so the question is put in 5 ways: {', '.join(HARD)}; "
+        f"m may give labels only, so the question is put in 5 ways: {', '.join(HARD)}; "
         "with --answers graded, 2 graded questions: original, order",
     )
 
@@ -164,7 +160,7 @@ def test_a_plan_needs_no_key(
 def test_each_model_of_a_mixed_panel_has_its_own_questions(
     server: StubProcess, request_of: Callable[..., RunRequest]
 ) -> None:
-    with pytest.warns(UserWarning, match="no log-probabilities can be had from scripted:hash"):
+    with pytest.warns(UserWarning, match="no log-probabilities come from scripted:hash"):
         votes = run(request_of(f"{server.url}#m", "scripted:hash", answers="graded")).votes
     assert votes.relations == (*HARD, "order")
     asked = (votes.codes != NOT_ASKED).any(axis=(0, 3))

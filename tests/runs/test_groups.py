@@ -117,7 +117,7 @@ def test_a_group_whose_promise_fails_is_for_review_while_others_are_accepted(mad
 
 def test_report_and_answer_name_the_groups_without_a_promise(made: Path) -> None:
     result = open_run(made)
-    _, said = answer.usable(result.learned.model, result.counts)
+    ((_, said),) = answer.promise(result.learned.model)
     assert "for each source separately" in str(said)
     assert re.search(r"nothing is promised for source .*chat \(\d+ gold rows\)", str(said))
     page = render(result)

@@ -96,8 +96,10 @@ def test_a_scale_has_an_interval_and_a_promise_within_one_step(scale: Path) -> N
     assert "pcs_set" not in rows[0]
     assert {row["pcs_decision"] for row in rows} == {"accept"}
     result = open_run(scale)
-    said = answer.usable(result.learned.model, result.counts)[1]
-    assert "240 of 240: at most 10 % of the accepted labels are off by more than one step" in str(said)
+    assert answer.usable(result.learned.model, result.counts) == ("use", "240 of 240 accepted")
+    ((_, said),) = answer.promise(result.learned.model)
+    assert str(said).startswith("at most 10 % of the accepted labels are off by more than one step, with ")
+    assert str(said).endswith("; tests so far used 0 % of the 10 % risk")
     html = render(result)
     assert "Mean absolute error, in steps" in html
     assert re.search("limit: at most .{1,20} off by more than one step", html)
@@ -137,9 +139,8 @@ def test_a_row_of_a_tree_gets_its_leaf_or_its_parent(tree: Path) -> None:
             assert float(row["pcs_confidence"]) == pytest.approx(below, abs=1e-4)
     result = open_run(tree)
     parents = sum(row["pcs_level"] == "1" for row in rows)
-    said = str(answer.usable(result.learned.model, result.counts)[1])
-    assert f"{parents} only a parent" in said
-    assert ", at every level of the tree" in said
+    assert f"{parents} only a parent" in str(answer.usable(result.learned.model, result.counts)[1])
+    assert ", at every level of the tree" in str(*answer.promise(result.learned.model))
     assert f"{parents} only a parent" in render(result)
 
 
@@ -179,8 +180,8 @@ def test_labels_that_are_not_of_the_kind_are_refused(
 @pytest.mark.parametrize(
     ("kind", "promise", "message"),
     [
-        ("one", "off-by-more-than-one", 'is about the steps of a scale: use kind = "scale"'),
-        ("tree", "false-discoveries", "is not made about a tree: use error-among-accepted"),
+        ("one", "off-by-more-than-one", 'is for the steps of a scale: use kind = "scale"'),
+        ("tree", "false-discoveries", "is not possible for a tree: use error-among-accepted"),
     ],
 )
 def test_promises_that_are_not_about_such_labels_are_refused(

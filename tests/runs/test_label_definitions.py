@@ -135,7 +135,7 @@ def test_a_model_that_repeats_gold_rows_is_asked_without_them(tmp_path: Path) ->
 
 def test_pcs_plan_says_that_a_model_defines_the_labels(request_of: Callable[..., RunRequest], pcs: Pcs) -> None:
     printed = pcs("plan", request_of().data, "--model", "scripted:hash", "--labels", "good,bad")
-    assert "a model is asked once for a sentence about each label" in printed
+    assert "a model writes a sentence about each label" in printed
 
 
 def test_definitions_and_suggestions_need_a_question_of_their_own(

@@ -63,7 +63,7 @@ def test_a_test_that_failed_somewhere_makes_the_next_one_harder(folder: Path, tm
     more = certificate_of(folder, gold=more_gold(tmp_path, range(150, 190)))
     assert [more.level, more.spent] == pytest.approx([0.1 / 6, 0.05])
     assert len(recorded_tests(folder)) == 2
-    assert "have used 5 % of the 10 %" in " ".join(promised(more).details)
+    assert "used 5 % of the 10 %" in " ".join(promised(more).details)
 
 
 def test_what_a_test_costs_is_said_before_it_is_made(folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_promise_says_that_gold_of_the_data_is_taken_for_a_random_sample() -> 
     found = learn(votes, gold, PROMISING).model.certificate
     assert found is not None
     assert found.holds
-    assert promised(found).headline.endswith("if the 400 gold rows that came with the data were drawn at random")
+    assert promised(found).headline.endswith("if the 400 gold rows in the data were drawn at random")
 
 
 def test_gold_that_models_gave_is_noticed() -> None:

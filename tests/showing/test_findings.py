@@ -360,7 +360,7 @@ def test_terminal_json_and_report_name_the_same_troubles(
     assert "12 rewrites did not apply: • 12 never" in text
     assert "12 answers were unreadable: • 12 no label in reply" in text
     evidence, _, answer = text.partition(f"labelled {len(texts)} rows")
-    assert shown["look_at"][0]["detail"][:100] in answer  # which names the most important ones once more
+    assert shown["look_at"][1]["detail"][:100] in answer  # the first is said with how good labels are
     for flag in shown["look_at"]:
         assert flag["detail"] in page
         assert evidence.count(flag["detail"]) == 1

@@ -79,7 +79,7 @@ def test_on_a_scale_one_step_off_counts_as_right_if_the_promise_says_so(tmp_path
 
 def test_what_cannot_be_promised_is_said_with_the_remedy(small_run: Path, tmp_path: Path) -> None:
     folder = copy_run(small_run, tmp_path / "small")
-    with pytest.raises(GoldError, match=r"20 gold rows were drawn at random, and such a promise needs \d+ at least"):
+    with pytest.raises(GoldError, match=r"20 gold rows were drawn at random, and this promise needs at least \d+"):
         finish(folder, 0.01)
     with pytest.raises(ConfigError, match="shares between 0 and 1"):
         finish(folder, 1.5)
@@ -167,8 +167,8 @@ def test_the_command(folder: Path) -> None:
     asked = ["finish", str(folder), "--max-error", ".03"]
     shown = CliRunner().invoke(pcs, asked)
     assert shown.exit_code == 0, shown.output
-    assert "at most 3 % of all labels are wrong, in 260 rows, with 90 % certainty" in " ".join(shown.output.split())
-    assert "more rows to label; 150 rows of 260 (58 %) have a person's label already" in " ".join(shown.output.split())
+    assert "more rows, and at most 3 % of all labels are wrong, with 90 % certainty" in " ".join(shown.output.split())
+    assert "150 rows of 260 (58 %) have a person's label" in " ".join(shown.output.split())
     found = json.loads(CliRunner().invoke(pcs, [*asked, "--json"]).output)
     assert found["left"] > 0
     assert found["hours"] == pytest.approx(found["left"] / 360)

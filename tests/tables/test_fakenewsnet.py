@@ -85,7 +85,7 @@ def test_a_text_that_is_both_fake_and_real_has_no_gold(tables: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (f"{HEADER}a,b,c,d\ne,f\n", r"site_fake\.csv, row 2.*4 columns, got 2"),
+        (f"{HEADER}a,b,c,d\ne,f\n", r"site_fake\.csv, row 3.*4 columns, got 2"),
         ("id,news_url\na,b\n", r"site_fake\.csv.*'title'"),
         (f"{HEADER}a,b,c,d\n,b,c,d\n", r"site_fake\.csv, row 2.*id is empty"),
         (f"{HEADER}a,b,c,d\na,b,c,d\n", r"site_fake\.csv, row 2.*'a'.*row 1"),

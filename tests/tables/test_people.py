@@ -125,7 +125,7 @@ def test_errors_in_a_codebook_name_file_and_row(content: str, message: str, tmp_
         ("text,label\nA goal.,\n", "shown.csv, row 2: the example has no label"),
         ("text,label\nA goal.,sport\n,sport\n", "shown.csv, row 3: the example has no text"),
         ("text,label\n", "shown.csv has no"),
-        ("txt,label\nA goal.,sport\n", "shown.csv has no column 'text'; there are txt, label"),
+        ("txt,label\nA goal.,sport\n", "shown.csv has no column 'text'; did you mean 'txt'\\? there are txt, label"),
     ],
 )
 def test_errors_in_a_table_of_examples_name_file_and_row(content: str, message: str, tmp_path: Path) -> None:

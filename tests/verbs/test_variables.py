@@ -235,8 +235,10 @@ def test_columns_of_zeros_and_ones_are_read_and_other_cells_refused(pcs: Pcs) ->
     ("data", "config", "message"),
     [
         ("text,frames\nText 1,conflict;love\n", CONFIG, "row 2, column frames: 'love' is not one of the labels"),
+        ("text,frames\nText 1,conflct\n", CONFIG, "'morality'; did you mean 'conflict'?"),
+        ("text,frames\nText 1,'conflict, morality'\n".replace("'", '"'), CONFIG, "such as 'conflict; morality'"),
         ("text,frames\nText 1,[conflict\n", CONFIG, "is not a list of labels: write them as a;b"),
-        ("text,gold\nText 1,economy\n", CONFIG, "call it like the variable"),
+        ("text,gold\nText 1,economy\n", CONFIG, "name it like its variable"),
         ("text\nText 1\n", CONFIG.replace("variables.topic", "variables.label"), "is not a name for a variable"),
         ("text\nText 1\n", CONFIG + "\n[variables.tone]\n", "variables.tone needs at least two labels"),
         ("text\nText 1\n", CONFIG.replace("human interest", "conflict!"), "has the same letters and digits"),
@@ -336,12 +338,12 @@ def test_half_a_codebook_is_refused(pcs: Pcs) -> None:
     pcs.out("run", "data.csv", "-q")
     Path("runs/data/variables/frames/morality/votes.parquet").unlink()
     for command in ("fit", "report", "evaluate"):
-        assert "half a run: runs/data/variables/frames/morality has no answers; pcs run" in pcs.refused(
+        assert "half a run: runs/data/variables/frames/morality has no answers; repeat pcs run" in pcs.refused(
             command, "runs/data"
         )
     pcs.out("run", "data.csv", "-q")
     Path("runs/data/items.parquet").unlink()
-    assert "runs/data has no items.parquet: pcs run, once more, writes it" in pcs.refused("fit", "runs/data")
+    assert "runs/data has no items.parquet: repeat pcs run, which writes it" in pcs.refused("fit", "runs/data")
 
 
 def test_a_sheet_has_the_variables_and_python_runs_them() -> None:

@@ -1,6 +1,5 @@
 """Registries by name, in which built-ins and plug-ins register in the same way."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -9,6 +8,7 @@ from types import ModuleType
 from typing import Generic, TypeVar
 
 from pcs_annotator.base.errors import UnknownNameError, warn_user
+from pcs_annotator.base.text import did_you_mean
 
 _PACKAGE = "pcs_annotator."
 
@@ -82,8 +82,7 @@ class Registry(Generic[T]):
     def unknown(self, name: str) -> str:
         """Return that nothing is called like this, and what is."""
         bare = (full.partition(":")[2] for full in self._factories)
-        close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(name, [*self._factories, *filter(None, bare)])
         return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
 
     def _load_built_in(self) -> None:

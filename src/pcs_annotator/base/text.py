@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from itertools import islice
 
 MOST_LISTED = 10
@@ -36,6 +37,17 @@ def listed(names: Iterable[str], count: int, most: int = MOST_LISTED) -> str:
     """
     more = f", and {count - most} more" if count > most else ""
     return ", ".join(islice(names, most)) + more
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question whether a name is one of those that are known; empty if none is like it.
+
+    >>> did_you_mean("Sprot", ["sport", "world"]), did_you_mean("x", ["sport"])
+    ("did you mean 'sport'? ", '')
+    """
+    lower = {other.casefold(): other for other in known}
+    close = get_close_matches(name.casefold(), lower, n=1, cutoff=0.7)
+    return f"did you mean {lower[close[0]]!r}? " if close else ""
 
 
 def capital(text: str) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.base.text import did_you_mean
 
 MISSING = frozenset(["nan", "none", "null", "nil", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nat"])
 LARGEST_CODE = 10  # whole numbers up to here are codes, such as those of a scale, even if hardly any occurs twice
@@ -30,7 +31,7 @@ def doubt_about(value: str, labels: Collection[str] = ()) -> str:
     names = {name.casefold() for name in labels}
     joined = len(list(filter(None, parts))) > 1 or (len(maybe) > 1 and all(part.casefold() in names for part in maybe))
     if joined or _LIST.fullmatch(value):
-        return "looks like several labels in one cell, and a text gets one: keep one of them"
+        return "looks like several labels in one cell, and a text gets one: keep one of them, or use kind = 'many'"
     return ""
 
 
@@ -342,7 +343,9 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     listed = ", ".join(repr(label) for label in shown)
     doubt = doubt_about(value, labels)
     remedy = f"; it {doubt}, or add it to the labels" if doubt else ""
-    return LabelError(f"{where}: {value!r} is not one of the labels {listed}{hint}{remedy}")
+    alike = "" if spaced is not None or doubt else did_you_mean(value, labels)
+    asked = f"; {alike.strip()}" if alike else ""
+    return LabelError(f"{where}: {value!r} is not one of the labels {listed}{hint}{remedy}{asked}")
 
 
 def is_empty(text: str) -> bool:

@@ -11,6 +11,7 @@ from pcs_annotator.base.concurrency import run_in_thread
 from pcs_annotator.base.display import in_notebook
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import Setting, settings_in
+from pcs_annotator.base.text import did_you_mean
 from pcs_annotator.core.gold_codes import gold_codes
 from pcs_annotator.core.ledger_address import absolute_address
 from pcs_annotator.core.votes import Votes
@@ -58,7 +59,8 @@ def _taking(settings: Collection[Setting]) -> Callable[[Callable[P, T]], Callabl
         def checked(*arguments: P.args, **named: P.kwargs) -> T:
             unknown = next((name for name in named if name not in (*names, *given.parameters)), None)
             if unknown is not None:
-                raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(names)}")
+                alike = did_you_mean(unknown, names)
+                raise ConfigError(f"there is no setting {unknown!r}; {alike}the settings are {', '.join(names)}")
             return function(*arguments, **named)
 
         lines = (f"    `{setting.name}`: {setting.help}" for setting in settings)

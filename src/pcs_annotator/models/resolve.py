@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from pcs_annotator.base.errors import ConfigError
+from pcs_annotator.base.text import did_you_mean
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.models.catalog import provider_of
 from pcs_annotator.models.objects import FunctionModel, LangChainModel
@@ -68,5 +69,5 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     if guessed is not None:
         return providers.create(guessed).open(spec, environment)
     again = "; a function or an object is not kept in a run folder: pass it again, load_run(folder, models=[…])"
-    hint = _POSSIBLE.format(", ".join(providers.names()))
+    hint = did_you_mean(prefix, providers.names()) + _POSSIBLE.format(", ".join(providers.names()))
     raise ConfigError(f"no model is called {hide_keys(spec)!r}: {hint}{'' if colon else again}")

@@ -57,7 +57,7 @@ class BookReview:
             how = {"stream": not book.named, "locked": True}
             opened = book.each(lambda path: stack.enter_context(Review.open(path, options, **how)))
             if len({tuple(review.rows.ids) for review in opened.values()}) > 1:
-                raise ConfigError(f"the variables of {book.path} have different rows: pcs run, once more, for all")
+                raise ConfigError(f"the variables of {book.path} have different rows: repeat pcs run for all")
             turn = threading.Lock()
             leases = next(iter(opened.values())).queues.leases
             for review in opened.values():

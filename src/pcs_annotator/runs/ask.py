@@ -116,7 +116,7 @@ def warn_about_hard_models(job: Job) -> None:
     wanted = [model for annotator, model in job.annotators if annotator.answers == "graded"]
     names = dict.fromkeys(model.name for model in wanted if not model.can_grade)
     if names:
-        warn_user(f"no log-probabilities can be had from {', '.join(names)}: their votes are hard")
+        warn_user(f"no log-probabilities come from {', '.join(names)}: their votes are hard")
 
 
 def warn_about_grades(tally: Tally) -> None:
@@ -209,7 +209,7 @@ def open_job(
 
 @cache
 def _say_without_examples(name: str) -> None:
-    warn_user(f"{name} is asked without examples, because it repeats their labels")
+    warn_user(f"{name} gets no examples, because it repeats their labels")
 
 
 def _rewriter(rewriter: object, environment: Mapping[str, str]) -> ChatModel:

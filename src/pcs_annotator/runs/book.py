@@ -50,7 +50,8 @@ class Book(NamedTuple):
         for folder in folders.values():
             if not folder.votes.exists():
                 raise ConfigError(
-                    f"{path} is half a run: {folder.home} has no answers; pcs run, once more, asks for what is missing"
+                    f"{path} is half a run: {folder.home} has no answers; repeat pcs run, which asks for what is "
+                    "missing"
                 )
         return cls(path, folders, variables)
 

@@ -48,21 +48,21 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
     if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
         yield (
-            "it is about the rows without gold at this fit, and nearly holds for later texts at the same confidence; "
-            "to fit again until something is accepted brings more errors"
+            "it covers the rows without gold at this fit, and nearly holds for later texts at the same confidence; "
+            "fitting again until something is accepted brings more errors"
         )
         if certificate.tried:
             every = _percent(min(certificate.tried + promise.max_error, 1.0))
             yield f"earlier fits accepted nothing: over all of them together, at most {every} are wrong on average"
         return
     yield (
-        f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "
-        "promise that is broken; not guaranteed: that this one is kept, nor anything for other kinds of texts"
+        f"guaranteed: of all fits with other gold rows of these texts, at most {_percent(promise.delta)} make a "
+        "promise that fails; not guaranteed: that this one holds, or anything about other kinds of texts"
     )
     if certificate.spent:
         yield (
-            f"tested at {_percent(certificate.level)}, because earlier looks at the gold labels without a promise have "
-            f"used {_percent(certificate.spent)} of the {_percent(promise.delta)}"
+            f"tested at {_percent(certificate.level)}, because earlier tests without a promise used "
+            f"{_percent(certificate.spent)} of the {_percent(promise.delta)}"
         )
 
 
@@ -105,11 +105,15 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause, with what it assumes."""
     levels = ", at every level of the tree" if certificate.upper else ""
-    rows = counted(
-        certificate.assumed_rows, "gold row that came with the data was", "gold rows that came with the data were"
-    )
+    rows = counted(certificate.assumed_rows, "gold row in the data was", "gold rows in the data were")
     assumed = f", if the {rows} drawn at random" if certificate.assumed_rows and certificate.found else ""
     return f"{words_of(certificate.promise)}{levels}{assumed}"
+
+
+def risk_used(certificate: Certificate) -> str:
+    """Return how much of the risk that a promise is broken looks at gold have used; empty if they have no level."""
+    used, promise = certificate.spent + certificate.used, certificate.promise
+    return f"tests so far used {_percent(used)} of the {_percent(promise.delta)} risk" if promise.tested else ""
 
 
 def words_of(promise: Promise, what: str = "labels") -> str:

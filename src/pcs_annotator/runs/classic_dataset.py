@@ -15,6 +15,7 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.base.errors import ConfigError, GoldError, LabelError, TableError, warn_user
+from pcs_annotator.base.text import row_number
 from pcs_annotator.core.arrays import CODE
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.task import Item, check_labels, label_lookup
@@ -238,7 +239,8 @@ def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes)
         raise TableError(f"{answers.name} has none of the labelled texts of {dataset.name}: {GENERATE}")
     if missing:
         warn_user(
-            f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row {missing[0] + 1}, are not in "
+            f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row "
+            f"{row_number(dataset.name, missing[0] + 1)}, are not in "
             f"{answers.name} and are not used for learning: {GENERATE} about them"
         )
     return _votes(answers.table.take([row_there[row] for row in answered]), axes), answered

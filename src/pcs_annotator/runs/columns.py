@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, TableError, warn_user
+from pcs_annotator.base.text import did_you_mean
 from pcs_annotator.core import outcome as result_names
 from pcs_annotator.core.arrays import Floats, Mask
 from pcs_annotator.core.events import Reviewed
@@ -160,7 +161,10 @@ def check_column(by: str, columns: Sequence[str], name: str) -> None:
     """Raise if a table has no column of groups, and they cannot be detected."""
     if by and by not in columns and by != LANGUAGE:
         detected = f"or use {LANGUAGE}, which is detected without a column"
-        raise TableError(f"{name} has no column {by!r} (--by): add it, {detected}; there are {', '.join(columns)}")
+        raise TableError(
+            f"{name} has no column {by!r} (--by): {did_you_mean(by, columns)}add it, {detected}; there are "
+            f"{', '.join(columns)}"
+        )
 
 
 def given_or_detected(by: str, text: str, named_group: str | None = None) -> str:

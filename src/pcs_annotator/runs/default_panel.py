@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.text import series
+from pcs_annotator.base.text import series, short_names
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.ngrams import recall_of, text_key
@@ -96,11 +96,11 @@ def _reasons(
     reasons = []
     if graded:
         asked = "they are asked" if len(graded) > 1 else "it is asked"
-        reasons.append(f"{series(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
+        reasons.append(f"{series(short_names(graded))} {_verb('give', graded)} log-probabilities, so {asked} {few}")
     if certain := [model for model in needs_all if model not in unsure]:
-        reasons.append(f"{series(certain)} {_verb('give', certain)} labels only, so {many}")
+        reasons.append(f"{series(short_names(certain))} {_verb('give', certain)} labels only, so {many}")
     if unsure:
-        reasons.append(f"{series(unsure)} may give labels only, so {many}; with --answers graded, {few}")
+        reasons.append(f"{series(short_names(unsure))} may give labels only, so {many}; with --answers graded, {few}")
     return tuple(reasons)
 
 

@@ -55,8 +55,8 @@ def warn_of_machine_gold(votes: Votes, gold: Mask, trial: HeldOut) -> None:
         and (float(bdtr(rows - right, rows, 1 - PEOPLE_AGREE)) < CHANCE)
     ):
         warn_user(
-            f"gold agrees with the label of {right:,} of {rows:,} rows on which the models differ, which people hardly "
-            "do: if models labelled these rows, such as an earlier run, nothing is known about errors"
+            f"gold agrees with the label of {right:,} of {rows:,} rows on which the models differ, which people "
+            "hardly ever do: if models made these gold labels, nothing is known about errors"
         )
 
 

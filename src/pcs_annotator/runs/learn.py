@@ -127,9 +127,9 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             other = "per_label" if settings.per_label else 'kind = "tree"'
             raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: use only one of them")
         if promise.near and not shape.ordered:
-            raise ConfigError(f'promise = "{promise.kind}" is about the steps of a scale: use kind = "scale"')
+            raise ConfigError(f'promise = "{promise.kind}" is for the steps of a scale: use kind = "scale"')
         if shape.kind == "tree" and not promise.tested:
-            raise ConfigError(f'promise = "{promise.kind}" is not made about a tree: use error-among-accepted')
+            raise ConfigError(f'promise = "{promise.kind}" is not possible for a tree: use error-among-accepted')
     return Learning(
         optimiser=Distance() if number and settings.optimiser == "auto" else settings.optimiser,
         splits=Splits(folds=settings.folds, seed=settings.seed, calibration=calibration),

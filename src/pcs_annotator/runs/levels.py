@@ -86,8 +86,8 @@ class LevelLedger:
             return ""
         level, first = (f"{100 * promise.level(rows, before):.2g} %" for before in (spent, 0.0))
         return (
-            f"this fit tests a promise on gold labels that were tested before, so at {level} instead of {first}; what "
-            f"it uses of the {100 * promise.delta:.3g} % cannot be had back"
+            f"this fit tests gold labels that were tested before, so at {level} instead of {first}; what it uses "
+            f"of the {100 * promise.delta:.3g} % is gone for good"
         )
 
     def too_early(self, rows: int, foretold: int | None) -> str:

@@ -119,7 +119,7 @@ class Run:
     def dataset(self) -> chunks.Dataset:
         """The texts, with the gold of the data."""
         if not self.folder.items.exists():
-            raise TableError(f"{self.folder.path} has no {self.folder.items.name}: pcs run, once more, writes it")
+            raise TableError(f"{self.folder.path} has no {self.folder.items.name}: repeat pcs run, which writes it")
         columns, items = resolve_config.columns_of(self.config), self.folder.items
         table = part_table(as_arrow(items), self.config, items.name) if self.folder.part else items
         dataset = open_stream(table, columns).read()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -50,6 +50,7 @@ class RunRequest(CommandSettings):
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
     whole_table: pa.Table | None = None  # the user's table, of which `data` has what is about one of several variables
     paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
+    working: Callable[[str], AbstractContextManager[object]] = nullcontext  # shows what is done while it takes its time
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
 
     @property

@@ -186,7 +186,7 @@ class RunResult(Frame):
             kind: `risk` (error against coverage), `calibration`, `roc` or `confusion`.
         """
         if self.plotter is None:
-            raise ConfigError("this result has nothing to draw with: load the run with pcs_annotator.load_run")
+            raise ConfigError("this result has no charts: load the run with pcs_annotator.load_run")
         return self.plotter(self, kind)
 
     def _columns(self) -> Columns:

@@ -36,8 +36,8 @@ class TaskSettings(SettingsSection):
             the 8 gold rows most like it, never the text itself (gold:4 for 4). In pcs.toml, a relative path starts from
             its folder.
         nearest: Show only so many of your examples with each text, those most like it; 0 shows all of them.
-        candidates: Ask about so many labels per text, those most like it by their names, meanings and known texts; 0 is
-            30 of more than 50 labels, and all of fewer.
+        candidates: Ask about N labels per text, those most like it by name, meaning and known texts; 0 asks about 30
+            if there are more than 50 labels, else about all.
         known: Texts with their labels by which candidates are found, as in `[[task.examples]]`; default: the gold rows
             when the run starts.
         definitions: A sentence per label, in a table `[task.definitions]`, shown under the relation `definitions` only;
@@ -80,7 +80,7 @@ class DataSettings(SettingsSection):
             numbers.
         gold_column: The column of gold labels, may be partly empty; default: `gold`, what most people say in columns
             of `coders`, `label` or `labels`.
-        coders: One column per person who labelled; default: those called `gold_<name>`.
+        coders: One column per human coder; default: those called `gold_<name>`.
         encoding: The encoding of a text file, such as windows-1252; default: UTF-8 if it fits, else a guess.
         sheet: The sheet of a workbook, by name or number; default: the first with a header and rows.
     """
@@ -114,7 +114,7 @@ class AskSettings(SettingsSection):
         ray_address: Address of the Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else a new one.
         max_per_second: Maximum number of calls per second, to all models and from all workers together.
         timeout: Seconds to wait for a server's answer of up to 2,000 tokens before asking again; longer ones get more.
-        max_wait: Seconds in which a server only refuses (429) before it is given up.
+        max_wait: Give up on a server that has only refused (429) for this many seconds.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, earlier commands included.
         budget_per_day_usd: Maximum cost of the run folder per day, from midnight UTC, in US dollars.
         max_calls: Maximum number of calls in one command.
@@ -168,7 +168,7 @@ class RelationSettings(SettingsSection):
     Attributes:
         use: Relations to ask under; default: those that suit the models, which pcs plan shows.
         rewriter: The model that rewrites texts, as provider:model; default: rules do.
-        judge: Whether to also ask the rewriter if each rewrite means the same as the text.
+        judge: Also ask the rewriter whether each rewrite means the same as the text.
         own: Relations that the user defines, each in a table `[relations.NAME]`.
     """
 
@@ -194,11 +194,11 @@ class LearnSettings(SettingsSection):
         resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
         calibration: How scores become probabilities; none leaves them as they are. `auto` learns probabilities at once.
         max_error: Maximum share of wrong labels: of the accepted ones, or what `promise` says.
-        certainty: Share of fits, over draws of the gold rows, in which the promise must hold.
-        promise: What the maximum error is a share of: the accepted labels, with certainty; the same on average, which
-            accepts more; or the accepted labels of a scale, counting those off by two steps or more.
-        gold_sample: How the gold rows that come with the data were chosen: at random, or otherwise (chosen), and then
-            they support no promise; unknown assumes random, and says so beside every promise.
+        certainty: How sure the promise must be: the share of fits, each with other gold rows, in which it holds.
+        promise: What the maximum error is a share of: accepted labels, with certainty; accepted labels on average,
+            which accepts more; or, on a scale, accepted labels off by two steps or more.
+        gold_sample: How you chose the gold rows in the data: at random; some other way (chosen), which supports no
+            promise; or unknown, which assumes random and says so beside every promise.
         per_label: Make the promise for each label separately.
         tolerance: By how much an accepted number may be off; default: a twentieth of its range.
         by: Make the promise for each group of texts separately, and show figures for each: a column of the data, or
@@ -253,7 +253,7 @@ class CommandSettings:
         to_label: Write N rows to to_label.csv for a person to label, if nothing can be promised yet.
         spreadsheet_safe: Put an apostrophe before cells that a spreadsheet would run as a formula.
         gold_wins: Accept gold labels that contradict each other; yours win over those of the data.
-        replace: Keep what is in the way under a dated name, and start anew.
+        replace: Start anew, and keep what was there under a dated name.
         fresh: Ask everything again, and pay again; the old ledger is kept.
         wait: While another process uses the ledger, wait for it (default), or else stop.
     """

@@ -34,9 +34,7 @@ def split_gold(table: pa.Table, variables: Mapping[str, TaskSettings], name: str
     gold = {name: _gold_columns(table, name, task) for name, task in variables.items()}
     others = table.drop_columns([column for columns in gold.values() for column in columns.values()])
     if "gold" in others.column_names:
-        raise TableError(
-            f"{name} has a column 'gold', but there are several variables: call it like the variable it is about"
-        )
+        raise TableError(f"{name} has a column 'gold', but there are several variables: name it like its variable")
     for variable, task in variables.items():
         cells: dict[str, list[str | None]]
         if not gold[variable]:
@@ -104,6 +102,9 @@ def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | N
     elif cell.casefold() in ("none", "-"):
         return set()
     assert isinstance(parts, list)
+    if len(parts) == 1 and "," in cell and cell.strip().casefold() not in map(str.casefold, labels):
+        joined = "; ".join(part.strip() for part in cell.split(","))
+        raise LabelError(f"{where}: {cell!r} has commas: put ; or | between several labels, such as {joined!r}")
     return {labels[label_code(str(part).strip(), labels, where)] for part in parts if str(part).strip()}
 
 

@@ -13,7 +13,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book_result import BookResult
-from pcs_annotator.runs.certificate_text import promised, what_is_promised, without_promise
+from pcs_annotator.runs.certificate_text import promised, risk_used, what_is_promised, without_promise
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
@@ -22,10 +22,6 @@ from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import PRICE_UNKNOWN, count, label_name, percent, percent_interval, total_cost
 
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
-TO_LABEL = {
-    "at random": ("random row to label", "random rows to label, which a promise can be based on"),
-    "for review": ("row for review", "rows for review, the least certain first"),
-}
 LABELS_SHOWN, LONG_LABELS_SHOWN, LONGEST_LABEL = 6, 4, 28
 FINDINGS_SHOWN = 2
 LATER = ("pcs review", "pcs fit", "pcs evaluate", "pcs label", "pcs estimate")  # the first helps most
@@ -37,21 +33,24 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     """Return what came out of a run or a fit."""
     counts, learned, folder, to_label = result.counts, result.learned, result.folder, result.to_label
     certificate = learned.model.certificate
-    # that nothing is accepted for lack of a promise is said with what may be used
-    shown_elsewhere = {"nothing accepted"} if certificate is not None and not certificate.holds else set()
+    shown_elsewhere = {"no gold labels"}  # with how good labels are; why nothing is promised, with what may be used
+    if certificate is not None and not certificate.holds:
+        shown_elsewhere.add("nothing accepted")
     details = [flag.detail for flag in what_to_look_at(result.facts) if flag.kind not in shown_elsewhere]
     return b.Answer(
         [
             labelled(counts),
             quality(learned, counts),
             usable(learned.model, counts),
-            *look_at([*unanswered(result.tally.failed), *details, *notes]),
+            *promise(learned.model),
+            *label_sets(result),
+            *look_at([*unanswered(result.tally.failed), *details, *notes], most=1),
             *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
             ("labels", f"{folder.labels} (column {result.label_column})"),
             ("report", str(folder.report)),
             *(
-                [("gold", f"{counted(to_label.rows, *TO_LABEL[to_label.kind])}: {folder.to_label}")]
-                if to_label and to_label.rows
+                [("gold", f"{counted(to_label.rows, 'random row')} to label: {folder.to_label}")]
+                if to_label and to_label.rows and to_label.kind == "at random"
                 else []
             ),
             ("next", b.strong(next_step(result))),
@@ -104,20 +103,35 @@ def quality(learned: Learned, counts: Counts) -> Line:
 
 
 def usable(model: Model, counts: Counts) -> Line:
-    """Return how many labels may be used and with which promise, or why none may."""
+    """Return how many labels may be used, or why none may."""
     certificate, rows = model.certificate, count(counts.rows)
     if certificate is not None and not certificate.holds:
         return "use", promised(certificate).headline
     if certificate is not None:
         rest = leaves_and_parents(model, counts)
         rest += f"; {count(counts.to_review)} to review" if counts.to_review else ""
-        rest += f"; {count(counts.settled)} more labelled by people" if counts.settled else ""
-        rest += f"; {missing}" if (missing := without_promise(certificate)) else ""
-        return "use", f"{count(counts.decisions.get('accept', 0))} of {rows}: {what_is_promised(certificate)}{rest}"
+        rest += f"; {count(counts.settled)} labelled by people" if counts.settled else ""
+        return "use", f"{count(counts.decisions.get('accept', 0))} of {rows} accepted{rest}"
     if model.by_agreement:
         agreeing = count(counts.decisions.get("agree", 0))
-        return "use", f"nothing is promised without gold labels; all answers agree on {agreeing} of {rows} rows"
+        return "use", f"no promise without gold labels; all answers agree on {agreeing} of {rows} rows"
     return "use", "no promise was requested; --max-error 0.1 asks for at most 10 % wrong"
+
+
+def promise(model: Model) -> Iterator[Line]:
+    """Yield what is promised, for whom not, and what it cost; nothing if nothing is promised."""
+    certificate = model.certificate
+    if certificate is not None and certificate.holds:
+        clauses = (what_is_promised(certificate), without_promise(certificate), risk_used(certificate))
+        yield "promise", "; ".join(filter(None, clauses))
+
+
+def label_sets(result: RunResult) -> Iterator[Line]:
+    """Yield how many labels of a row cannot be ruled out, if sets of them were requested."""
+    sets, sizes = result.learned.model.sets, [len(row.label_set) for row in result.outcomes if row.label_set]
+    if sets is not None and sizes:
+        right = percent(1 - sets.miss_rate, 1)
+        yield "sets", f"{right} contain the right label, with {sum(sizes) / len(sizes):.1f} labels on average"
 
 
 def leaves_and_parents(model: Model, counts: Counts) -> str:
@@ -129,13 +143,13 @@ def leaves_and_parents(model: Model, counts: Counts) -> str:
     return f"; {counted(leaves, 'row has', 'rows have')} a leaf, {count(parents)} only a parent"
 
 
-def look_at(details: Sequence[str]) -> Iterator[Line]:
-    """Yield what is or may be wrong, the most important first; the rest is counted."""
+def look_at(details: Sequence[str], most: int = FINDINGS_SHOWN) -> Iterator[Line]:
+    """Yield what is or may be wrong: the most important findings, and how many more there are."""
     sentences = [*dict.fromkeys(details)]
-    for index, finding in enumerate(sentences[:FINDINGS_SHOWN]):
-        yield "" if index else "look at", b.Styled(clipped(finding, LONGEST_FINDING), "caution")
-    if sentences[FINDINGS_SHOWN:]:
-        yield "", b.Styled(f"and {counted(len(sentences) - FINDINGS_SHOWN, 'more finding')}: see --details", "quiet")
+    left = len(sentences) - most
+    for index, finding in enumerate(sentences[:most]):
+        more = f" (and {counted(left, 'more finding')}: --details)" if left > 0 and index == most - 1 else ""
+        yield "" if index else "look at", b.Styled(clipped(finding, LONGEST_FINDING) + more, "caution")
 
 
 def cost(calls: int, reused_answers: int, bills: Sequence[Bill]) -> Line:

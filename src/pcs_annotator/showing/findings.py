@@ -189,8 +189,8 @@ def _revoked(facts: Facts) -> Iterator[Flag]:
 def _without_gold(facts: Facts) -> Iterator[Flag]:
     if not len(facts.gold_codes):
         detail = (
-            "how often the labels are right is unknown, even where all answers agree: label some rows (30 are a start) "
-            "and run pcs fit"
+            "nobody knows how often the labels are right, even where all answers agree: label some rows (30 are "
+            "a start) and run pcs fit"
         )
         yield Flag("no gold labels", detail)
 
@@ -201,7 +201,7 @@ def _chosen_gold(facts: Facts) -> Iterator[Flag]:
     if chosen and chosen >= MANY_CHOSEN * gold:
         detail = (
             f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and may be harder or easier than "
-            "others: figures are about these rows, not about the table; a promise counts random rows alone"
+            "others: figures describe these rows, not the table; a promise counts only random rows"
         )
         yield Flag("gold chosen", detail)
 
@@ -211,7 +211,8 @@ def _told_by_the_text(facts: Facts) -> Iterator[Flag]:
     text = facts.learned.model.text
     if text is not None and text.accuracy >= GIVEN_AWAY:
         detail = (
-            f"the words of a text tell its gold label in {percent(text.accuracy)} of gold rows: check that the label "
+            f"the words of a text give away its gold label in {percent(text.accuracy)} of gold rows: check that the "
+            "label "
             "was not written into the text, and that gold was not made by searching for words"
         )
         yield Flag("texts tell labels", detail)

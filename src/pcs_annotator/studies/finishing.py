@@ -137,7 +137,7 @@ def _shared(run: Run, wanted: dict[str, Any]) -> dict[str, Any]:
     need = bisect_left(range(len(votes)), True, key=lambda drawn: _tells(len(votes), drawn, wanted, delta))
     if expected is None or gold.sample.sum() < need:
         raise GoldError(
-            f"{int(gold.sample.sum())} gold rows were drawn at random, and such a promise needs {need} at least: "
+            f"{int(gold.sample.sum())} gold rows were drawn at random, and this promise needs at least {need}: "
             f"pcs review {run.folder.home}, queue Random"
         )
     test = LevelTest("table", key, int(gold.sample.sum()), delta, True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.base.text import row_number
+from pcs_annotator.base.text import did_you_mean, row_number
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.core.gold_codes import coder_columns, coder_of, majority_labels
 from pcs_annotator.core.task import Item, pair_text, whole_number
@@ -147,13 +147,14 @@ def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> 
     def column(wanted: str | None, usual: Sequence[str], option: str) -> str | None:
         """Return the column that was named, else the first with a usual name, else None."""
         if wanted and wanted not in table:
-            raise TableError(f"{source} has no column {wanted!r} ({option}); there are {', '.join(table)}")
+            alike = did_you_mean(wanted, table)
+            raise TableError(f"{source} has no column {wanted!r} ({option}); {alike}there are {', '.join(table)}")
         by_name = {name.strip().casefold(): name for name in table}
         return wanted or next((by_name[name] for name in usual if name in by_name), None)
 
     coders = tuple(column(name, (), "--coders") or name for name in columns.coders)
     if len({coder_of(name).casefold() for name in coders}) < len(coders):
-        raise TableError(f"--coders names somebody twice: {', '.join(coders)}")
+        raise TableError(f"--coders names one column twice: {', '.join(coders)}")
     coders = coders or coder_columns(table)
     if columns.text and columns.text not in table and PAIR_SIGN in columns.text:
         text: str | None = PAIR_SIGN.join(str(column(name, (), "--pair")) for name in columns.text.split(PAIR_SIGN))

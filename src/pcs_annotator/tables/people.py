@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from pcs_annotator.base.errors import TableError
-from pcs_annotator.base.text import row_number
+from pcs_annotator.base.text import did_you_mean, row_number
 from pcs_annotator.core.events import SampleKind
 from pcs_annotator.tables.arrow import columns_of, pa, text_column
 from pcs_annotator.tables.chunks import Columns
@@ -87,7 +87,8 @@ def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
 def _require(path: Path, needed: Iterable[str], columns: Mapping[str, object]) -> None:
     for name in needed:
         if name not in columns:
-            raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(columns)}")
+            alike = did_you_mean(name, columns)
+            raise TableError(f"{path.name} has no column {name!r}; {alike}there are {', '.join(columns)}")
 
 
 def _columns(path: Path, needed: Iterable[str], reading: Reading = AS_FOUND) -> dict[str, list[str]]:

@@ -190,7 +190,7 @@ def _parsed(
             if ragged:
                 row = ragged[0]
                 raise TableError(
-                    f"{file.name}, row {row.number - header.skip}: Expected {row.expected_columns} columns, got "
+                    f"{file.name}, row {row.number}: Expected {row.expected_columns} columns, got "
                     f"{row.actual_columns} ({row.text[:60]!r}): complete the row, and put texts that contain "
                     f"{header.delimiter!r} in quotes"
                 )

@@ -201,7 +201,7 @@ def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Vote
             votes, codes, replace(how, resamples=0), random_sample=once.drawn, distinct=once.distinct
         )
     if trial is None:
-        raise GoldError(f"{recorded.folder.home} has too little gold for such figures: label more rows")
+        raise GoldError(f"{recorded.folder.home} has too little gold for these figures: label more rows")
     with_texts = replace(votes, text_log_probs=model.read(votes))
     return model, trial, fitting.labelled_rows(with_texts.take(once.distinct), codes[once.distinct])[0]
 
@@ -211,7 +211,7 @@ def evaluate_numbers(request: EvaluateRequest) -> Numbers | None:
     if not request.source.is_dir() or (recorded := Run.open(request.source)).config.task.kind != "number":
         return None
     if request.methods:
-        raise ConfigError("--methods is about labels: numbers are compared with the models and their median")
+        raise ConfigError("--methods compares labels: numbers are compared with the models and their median")
     if request.out is not None:
         check_folder(request.out)
     how = request.splitting

@@ -46,11 +46,11 @@ def fit(  # noqa: PLR0913  # options of pcs fit
     if book.named and people.gold is not None:
         command = f"pcs fit {next(iter(book.parts.values())).home} --gold {people.gold}"
         raise ConfigError(
-            f"--gold is about one variable: name its folder, such as {command}; for several, add "
-            " columns called like the variables to the data, and repeat pcs run"
+            f"--gold is for one variable: name its folder, such as {command}; for several, add "
+            "columns named like the variables to the data, and repeat pcs run"
         )
     if book.named and not first.items.exists():
-        raise TableError(f"{path} has no {first.items.name}: pcs run, once more, writes it")
+        raise TableError(f"{path} has no {first.items.name}: repeat pcs run, which writes it")
     tally = Tally()
     with lock_ledger(first.ledger, say=say), Watch(first, "fit", tally) as watch:
         watch.begin()

@@ -94,7 +94,8 @@ def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None
                 asked[name] = _ask(following, [*parts], counted, started)
             runs = {name: each.run for name, each in asked.items()}
             results |= {name: _learned(each, runs) for name, each in asked.items()}
-        return written(folder, results, spreadsheet_safe=request.spreadsheet_safe)
+        with request.working("writing labels and report"):
+            return written(folder, results, spreadsheet_safe=request.spreadsheet_safe)
 
 
 def _refuse_other_variables(folder: RunFolder, config: Config) -> None:
@@ -174,7 +175,8 @@ def _learned(asked: _Asked, parts: Mapping[str, Run]) -> RunResult:
     part, recorded, fits, tally, seconds = asked
     request, config, learning = part.request, part.config, time.perf_counter()
     recorded = recorded.having(parts=parts)
-    learned = recorded.learn(config.learn, say=request.say)
+    with request.working("learning from gold"):
+        learned = recorded.learn(config.learn, say=request.say)
     writing = time.perf_counter()
     recorded.write_learned(learned, config.learn, fits)
     if part.table.sampled:

@@ -173,7 +173,7 @@ def test_labels_are_asked_for_and_read(constrain: bool, tmp_path: Path) -> None:
 def test_a_server_that_ignores_the_request_is_noticed_once_and_remembered(tmp_path: Path) -> None:
     async def work(stub: Stub) -> None:
         how = settings()
-        with pytest.warns(PcsWarning, match=r"#m gives no log-probabilities, although it was asked") as said:
+        with pytest.warns(PcsWarning, match=r"#m gives labels only, though log-probabilities") as said:
             votes = await ask(stub, tmp_path / "l.db", how)
         assert len(said) == 1
         assert votes.grades is None
@@ -259,7 +259,7 @@ def test_answers_in_prose_are_hard_votes(tmp_path: Path) -> None:
 def test_a_model_that_cannot_grade_is_not_asked_for_log_probabilities(tmp_path: Path) -> None:
     model = ScriptedModel(["positive"])
     asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "a.db", settings=settings()))
-    with pytest.warns(PcsWarning, match="no log-probabilities can be had from scripted:script"):
+    with pytest.warns(PcsWarning, match="no log-probabilities come from scripted:script"):
         asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "b.db", settings=settings("graded")))
     assert [request.logprobs for request in model.requests] == [0] * 6
 

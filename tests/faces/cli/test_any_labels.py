@@ -122,9 +122,9 @@ def test_labels_from_the_right_do_not_turn_numbers_around(pcs: Command) -> None:
 def test_no_gold_says_what_is_unknown_and_what_to_do(pcs: Command) -> None:
     shown = " ".join(run(pcs, ("a", "b"), rows=20, gold=0).split())
     assert "quality unknown: no gold labels" in shown
-    assert "nothing is promised without gold labels" in shown
+    assert "no promise without gold labels" in shown
     assert shown.endswith("next pcs review run")
-    assert "draw 30 or more with pcs gold" in pcs("estimate", "run", code=2)
+    assert "draw 30 or more with pcs gold" in " ".join(pcs("estimate", "run", code=2).split())
     planned = " ".join(pcs("gold", "run").split())
     assert "0 rows have gold. That is too little: 80 % of labels are assumed to be right (--accuracy)" in planned
     assert planned.endswith("next pcs gold run --n 20")
@@ -134,7 +134,9 @@ def test_one_gold_row_is_spoken_of_in_the_singular(pcs: Command) -> None:
     shown = " ".join(run(pcs, ("a", "b"), rows=20, gold=1).split())
     assert "1 gold row is too few to promise anything" in shown
     assert "the only gold row says 'a'" in shown
-    assert "the only gold row is 'a', so that nothing is known about other labels" in pcs("estimate", "run", code=2)
+    assert "the only gold row is 'a', so that nothing is known about other labels" in " ".join(
+        pcs("estimate", "run", code=2).split()
+    )
 
 
 def test_one_label_is_refused_with_the_remedy(pcs: Command) -> None:

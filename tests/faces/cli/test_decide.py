@@ -196,7 +196,7 @@ def test_a_run_without_gold_draws_random_rows_to_label(pcs: Pcs) -> None:
     write_texts(Path("data.csv"), range(40))
     models = [part for model in MODELS for part in ("--model", model)]
     assert re.search(
-        "6 random rows to label, which a promise can be based on: runs/data/to_label.csv",
+        "gold 6 random rows to label: runs/data/to_label.csv",
         pcs("run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"),
     )
     assert len(read_csv(Path("runs/data/to_label.csv"))) == 6
@@ -214,7 +214,7 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
         row["pcs_label"] for row in read_csv(Path("all.csv"))
     ]
     text = pcs("label", "new.csv", "--run", run)
-    assert f"{100 * fewer['questions_spared'] / 360:.0f} % of the questions were spared" in text
+    assert f"{100 * fewer['questions_spared'] / 360:.0f} % of the questions were not needed" in text
     assert pcs.out("label", "new.csv", "--run", run, "-q", "--replace") == ""
 
 

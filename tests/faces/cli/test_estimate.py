@@ -52,3 +52,7 @@ def test_other_choices_are_tried(made: Path, tmp_path: Path, pcs: Pcs) -> None:
         "estimate", made, "--robust", "--of", "good", "-o", tmp_path / "r.html"
     )
     assert pcs.json("estimate", made, "--robust", "--of", "good")["quantities"][0]["name"] == "good"
+
+
+def test_enough_gold_rows_need_no_table(pcs: Pcs, made: Path) -> None:
+    assert pcs.out("gold", made, "--goal", "share", "--width", ".3") == "You have 80 gold rows; 30 are enough.\n"

@@ -38,7 +38,7 @@ def test_the_installed_command_learns_and_labels(tmp_path: Path) -> None:
         "equal weights",
         "majority",
         "stability",
-        "adjusted for the number of methods compared (Holm)",
+        "adjusted for the number of methods (Holm)",
     )
     for word in (*words, f"labels {LABELS} (column pcs_final_label)"):
         assert word in " ".join(result.stdout.split())

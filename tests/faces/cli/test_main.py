@@ -152,6 +152,4 @@ def test_a_file_in_the_place_of_the_run_folder_is_named(pcs: Pcs) -> None:
 
 def test_a_plan_does_not_advise_what_run_does_not_have(pcs: Pcs) -> None:
     Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
-    assert "--cascade is about labelling with a fitted run" in pcs.refused(
-        "plan", "data.csv", "--model", "scripted:hash", "--cascade"
-    )
+    assert "--cascade needs a fitted run" in pcs.refused("plan", "data.csv", "--model", "scripted:hash", "--cascade")

@@ -50,7 +50,7 @@ def test_rows_that_are_wrong_a_little_too_often_need_more() -> None:
     assert "on 200 gold rows not even" in found.why_not
     assert found.rows_needed is not None
     assert 200 < found.rows_needed.even_odds <= found.rows_needed.likely
-    assert f"with {found.rows_needed.likely:,} four to one" in found.why_not
+    assert f"with {found.rows_needed.likely:,} about 80 %" in found.why_not
     assert found.level == pytest.approx(0.05)
 
 

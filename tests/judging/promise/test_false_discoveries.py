@@ -88,7 +88,7 @@ def test_fewer_gold_rows_than_one_per_share_of_error_promise_nothing() -> None:
     }
     few = certify(judged([0.9] * 8, [True] * 8), LABELS, AVERAGE, table=table)
     assert not few.holds
-    assert few.why_not.startswith("8 gold rows are too few: even without a single error it takes 9 of them")
+    assert few.why_not.startswith("8 gold rows are too few: even without an error it takes 9 of them")
 
 
 def test_without_a_table_the_gold_rows_say_how_many_are_accepted() -> None:

@@ -86,7 +86,7 @@ def test_only_the_tests_of_groups_without_a_promise_use_up_certainty() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "why", "level"),
     [
-        ({0: 80, 1: 80}, {0: 20, 1: 20}, "in no group by language are even the most confident labels", 0.05),
+        ({0: 80, 1: 80}, {0: 20, 1: 20}, "in no group by language do even the surest labels", 0.05),
         ({0: 20, 1: 12}, {}, "no group by language has enough gold rows: en has most, 20, and it takes at least", 0.0),
     ],
 )

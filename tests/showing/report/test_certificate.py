@@ -49,7 +49,7 @@ def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: P
     text = shown(result)
     assert "no promise No promise that at most 5 %" in text
     assert "40 gold rows" in text
-    assert f"{the(certificate.rows_needed).likely:,} for four to one" in text
+    assert f"{the(certificate.rows_needed).likely:,} for 80 %" in text
     assert "100 % labelled by people (40)" in text
 
 
@@ -81,8 +81,8 @@ def test_without_gold_no_label_is_accepted_and_agreement_promises_nothing(tmp_pa
     assert "accepted (" not in text
     assert "gold rows used" not in text
     page = Page(render(result)).text
-    assert "0 of 40 labels can be used unchecked" in page
-    assert "Nothing is promised without gold labels" in page
+    assert "0 of 40 labels can be used without review" in page
+    assert "No promise without gold labels" in page
     assert "40 to check" not in page
     assert "Nothing stood out" not in page
 
@@ -125,7 +125,7 @@ def test_the_first_words_say_what_can_be_used_and_what_to_do_next(tmp_path: Path
 
 def test_if_no_label_can_be_used_the_first_words_say_why(tmp_path: Path) -> None:
     refused = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=0.05))))
-    assert "0 of 40 labels can be used unchecked no promise No promise that at most 5 %" in refused
+    assert "0 of 40 labels can be used without review no promise No promise that at most 5 %" in refused
     assert "0 to review of 40 rows" in refused
     unasked = header(made_run(tmp_path, Made(learn=replace(QUICK, max_error=None))))
     assert "40 labels, without a promise No promise was requested" in unasked

@@ -143,7 +143,7 @@ def test_the_verdict_follows_the_adjusted_p_value(
     learned = replace(result.learned, figures=[first, changed])
     text = Page(render(replace(result, learned=learned))).text
     assert verdict in text
-    assert "p is adjusted for the number of methods compared (Holm)" in text
+    assert "p is adjusted for the number of methods (Holm)" in text
 
 
 def test_without_gold_the_quality_is_unknown(tmp_path: Path) -> None:

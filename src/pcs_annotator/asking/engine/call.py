@@ -270,9 +270,7 @@ class Asker:
         if kind_known is gives or not reply.text:
             return
         if kind_known is None and reply.logprobs is None and model.can_grade:
-            errors.warn_user(
-                f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
-            )
+            errors.warn_user(f"{model.name} gives labels only, though log-probabilities were asked for")
         self._gives[model.name] = gives
         self.ledger.remember_graded(model.name, gives=gives)
 

@@ -35,11 +35,10 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
     with options.working("sharing the rows between people and the machine"):
         finish = finishing.finish(folder, max_error, terms, out, OutputPolicy(replace=replace))
     labelled = f"{counted(finish.labelled, 'row')} of {finish.rows:,} ({percent(finish.labelled, finish.rows)})"
-    more = counted(finish.left, "more row") if finish.left else "nothing"
-    lines: list[tuple[str, b.Words]] = [
-        ("promise", f"{finish.goal}, in {finish.rows:,} rows, with {percent(finish.certainty, 1)} certainty"),
-        ("people", f"{more} to label; {labelled} have a person's label already"),
-    ]
+    promise = f"{finish.goal}, with {percent(finish.certainty, 1)} certainty"
+    if finish.left:
+        promise = f"label {counted(finish.left, 'more row')}, and {promise}"
+    lines: list[tuple[str, b.Words]] = [("promise", promise), ("people", f"{labelled} have a person's label")]
     if finish.left:
         lines.append(("time", f"about {_work_time(finish.hours)}, at {finish.seconds:.0f} seconds a row"))
         lines.append(("rows", f"{finish.to_label}, the least certain first, or pcs review, queue Finish"))

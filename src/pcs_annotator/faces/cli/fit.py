@@ -29,7 +29,7 @@ from pcs_annotator.verbs.import_votes import VoteSource, import_votes
 @click.option(
     "--spare-looks",
     is_flag=True,
-    help="Test for a promise only when half as many gold rows again came; a model that promises more stays in use.",
+    help="Test for a promise only once there are half as many more gold rows; a model that promises more stays in use.",
 )
 @options.MOVED_LEDGER
 @click.option(

@@ -11,7 +11,7 @@ from pcs_annotator.base.text import counted
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.cli import options
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import label_name, percent
+from pcs_annotator.showing.formats import count, label_name, percent
 from pcs_annotator.studies.estimating import gold_plan
 
 
@@ -23,7 +23,7 @@ from pcs_annotator.studies.estimating import gold_plan
     type=click.Choice(gold_plan.DRAWINGS),
     default="simple",
     show_default=True,
-    help="All rows alike; equally many per machine label or group; or doubtful rows more often.",
+    help="Every row is as likely; as many of each machine label or group; or doubtful rows more often.",
 )
 @options.options_in(gold_plan.GoldGoal)
 @options.JSON
@@ -40,6 +40,9 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
         options.tell({"rows": written, "drawn": rows, "file": str(file)}, *lines)
         return
     plan = gold_plan.plan_gold(folder, options.take(gold_plan.GoldGoal, {"by": by, **wish}))
+    if enough := _enough(plan):
+        options.tell(asdict(plan), f"You have {counted(plan.gold_rows, 'gold row')}; {count(enough)} are enough.")
+        return
     following = _next_draw(folder, plan)
     options.show(
         lambda: asdict(plan),
@@ -47,13 +50,23 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
     )
 
 
+def _ways(plan: gold_plan.GoldPlan) -> list[int | None]:
+    """Return how many gold rows each goal needs in a simple sample."""
+    return [each.get("simple") or each.get("gold only") for each in plan.needed.values()]
+
+
+def _enough(plan: gold_plan.GoldPlan) -> int:
+    """Return how many gold rows are enough for every goal; 0 if there are fewer."""
+    needed = _ways(plan)
+    most = max((n or 0 for n in needed), default=0)
+    return most if None not in needed and most <= plan.gold_rows and not plan.more else 0
+
+
 def _next_draw(folder: Path, plan: gold_plan.GoldPlan) -> list[str]:
     """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
-    ways = [each.get("simple") or each.get("gold only") for each in plan.needed.values()]
-    count = min(100, plan.left, min((n - plan.gold_rows for n in ways if n and n > plan.gold_rows), default=0))
-    if not count:
-        return []
-    return ["pcs", "gold", str(folder), "--n", str(count)]
+    short = [n - plan.gold_rows for n in _ways(plan) if n and n > plan.gold_rows]
+    rows = min(100, plan.left, *short) if short else 0
+    return ["pcs", "gold", str(folder), "--n", str(rows)] if rows else []
 
 
 def gold_plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
@@ -66,7 +79,7 @@ def gold_plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
     notes.append(f"Numbers are totals, with the gold rows at hand; {counted(plan.left, 'more row')} can be drawn.")
     if any(n is None for ways in plan.needed.values() for n in ways.values()):
         notes.append("too many: more rows than there are, or thousands.")
-    if plan.more is not None:
+    if plan.more:
         notes.append(f"finish: people label about {counted(plan.more, 'more row')}, random gold rows among them.")
     if plan.now is not None and plan.now != plan.more:
         notes.append(f"pcs finish at once, without more random gold rows: {counted(plan.now, 'more row')}.")

@@ -16,11 +16,12 @@ import click
 from pcs_annotator.base.errors import ConfigError, DriftFound, PcsError, PcsWarning
 from pcs_annotator.base.stopping import handling_stops, stoppable
 from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli.stderr import complain
 from pcs_annotator.version import __version__
 
 PURPOSES: dict[str, dict[str, str]] = {
     "Start": {
-        "demo": "a tour with the embedded model, offline",
+        "demo": "take a tour with the embedded model, offline",
         "init": "inspect a data file and write a commented pcs.toml",
         "plan": "show calls, tokens and cost of a run; no model is called",
         "models": "list models, download one, or check that they answer",
@@ -31,27 +32,27 @@ PURPOSES: dict[str, dict[str, str]] = {
         "label": "label new texts with a fitted run",
         "serve": "label texts over HTTP with a fitted run",
         "report": "write the report of a run, one HTML file",
-        "status": "how far a running command is, or how the last one ended",
+        "status": "show how far a running command is, or how the last one ended",
     },
     "People": {
-        "gold": "how many gold rows are needed, and draw them",
-        "review": "decide about rows in a browser, and let the machine learn from it",
-        "finish": "which rows must people label so that the whole table has few errors?",
+        "gold": "say how many gold rows are needed, and draw them",
+        "review": "decide about rows in a browser; it learns from you",
+        "finish": "say which rows people must label until the table is good enough",
         "exchange": "hand rows to Label Studio, and read the answers back",
     },
     "Conclusions": {
-        "estimate": "which shares, differences or regressions do the labels support?",
+        "estimate": "estimate shares, differences and regressions from the labels",
         "paper": "write results and methods of a run for a paper: Markdown, LaTeX or CSV",
     },
     "Research": {
-        "evaluate": "is PCS better than simpler methods on these votes?",
-        "compare": "which of two runs, prompts, models or panels is better?",
+        "evaluate": "compare PCS with simpler methods on the same votes",
+        "compare": "compare two runs, prompts, models or panels",
         "relations": "list relations, try one on a text, or measure what each is worth",
         "experiment": "make the tables and figures of the PCS paper from your data",
     },
     "Upkeep": {
         "versions": "list the fits of a run, or go back to an earlier one",
-        "forget": "delete a text that was labelled later, and all that models said about it",
+        "forget": "delete a text that was labelled later, and all answers about it",
         "ledger": "inspect, copy or clean up the record of paid calls",
     },
 }
@@ -129,11 +130,11 @@ def _main(arguments: list[str] | None) -> int:
     except Exception as error:
         message = _for_the_user(error)
         if message:
-            click.echo(f"error: {message}", err=True)
+            complain(f"error: {message}")
             return ExitCode.DRIFT if isinstance(error, DriftFound) else ExitCode.USER
         if os.environ.get("PCS_DEBUG"):
             raise
-        click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
+        complain(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}")
         click.echo("       set PCS_DEBUG=1 to see the traceback", err=True)
         return ExitCode.BUG
 
@@ -163,7 +164,7 @@ def _warnings_in_a_line() -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
         if str(message) not in shown and issubclass(category, PcsWarning):
             shown.add(str(message))
-            click.echo(f"warning: {message}", err=True)
+            complain(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", PcsWarning)

@@ -20,6 +20,7 @@ import click
 from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
+from pcs_annotator.faces.cli.stderr import complain
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
 from pcs_annotator.tables.find import table_place
@@ -223,7 +224,7 @@ printing = with_options(DETAILS, JSON, QUIET)  # adds the options that say how t
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 KEEP_EARLIER = click.option(
-    "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
+    "--replace", is_flag=True, help="Write the file, and keep one that was there under a dated name."
 )
 
 
@@ -270,9 +271,15 @@ def instead(command: str) -> str:
 def say(text: str, *, shown: bool = True) -> None:
     """Print a sentence to stderr at once; if nothing is to be shown, warn, so that it is among the JSON's warnings."""
     if shown:
-        click.echo(text, err=True)
+        complain(text)
     else:
         warnings.warn(text, PcsWarning, stacklevel=2)
+
+
+def announced(sentences: Sequence[str]) -> None:
+    """Print to stderr what is asked about, before it is."""
+    for sentence in sentences:
+        say(sentence)
 
 
 def saying() -> Callable[[str], None]:

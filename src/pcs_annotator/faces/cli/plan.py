@@ -42,7 +42,7 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     settled.
     """
     if choices["cascade"] and folder is None:
-        raise ConfigError("--cascade is about labelling with a fitted run: name one with --run")
+        raise ConfigError("--cascade needs a fitted run: name one with --run")
     saving = options.take(Saving, dict(choices))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(choices))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
@@ -59,7 +59,7 @@ def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) 
     yield b.Answer([("next", b.strong(options.instead(command)))])
 
 
-DEFINES = "First, a model is asked once for a sentence about each label (definitions): shown, and yours to change."
+DEFINES = "First, a model writes a sentence about each label (definitions), which the report shows; you can change it."
 
 
 def plan_json(planned: RunPlan) -> dict[str, Any]:

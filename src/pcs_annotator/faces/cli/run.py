@@ -11,7 +11,6 @@ from pcs_annotator.faces.cli import models, options, run_view
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
 from pcs_annotator.runs.settings import GoldSample
-from pcs_annotator.showing import to_terminal
 from pcs_annotator.verbs import run
 
 
@@ -43,8 +42,9 @@ def command(*, data: Path | str, config: Path | None, out: Path | None, **choice
         folder=folder,
         config=settings,
         progress=options.shown(),
-        announce=(lambda sentences: to_terminal.show(*sentences, "")) if options.shown() else None,
+        announce=options.announced if options.shown() else None,
         say=options.saying(),
+        working=options.working,
         ask_gold_sample=_asked_gold_sample if options.shown() and sys.stdin.isatty() else None,
         **choices,
     )

@@ -6,13 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
-
 from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
+from pcs_annotator.faces.cli.stderr import complain
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
@@ -102,9 +101,11 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     yield promise(learned.model, learned.drift, counts)
     if result.whole is not None:
         sample = count(len(result.outcomes))
-        yield f"{count(counts.rows)} rows are labelled; what is said above about items is about a sample of {sample}"
+        yield f"{count(counts.rows)} rows are labelled; all that is said above describes a sample of {sample}"
     if result.verdicts.by_row:
         yield f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}"
+    if result.to_label and result.to_label.rows:
+        yield f"{counted(result.to_label.rows, 'row')} {result.to_label.kind} in {result.folder.to_label}"
     yield from _asked(result)
     details = {flag.detail for flag in what_to_look_at(result.facts)}
     yield from b.warnings(note for note in notes if note not in details)  # a fit has also warned about some of it
@@ -161,18 +162,19 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
     if labelled.frugal is not None and tally.spared:
         share = percent(tally.spared, tally.spared + tally.questions)
-        calls = f"{calls}; {share} of the questions were spared, because the label was settled"
+        calls = f"{calls}; {share} of the questions were not needed: the label was settled"
     lines: list[answer.Line] = [
         *(("warning", b.Styled(note, "caution")) for note in differ),
         answer.labelled(counts),
         answer.usable(labelled.model, counts),
+        *answer.promise(labelled.model),
         *answer.look_at([*(note for note in notes if note not in differ), *cut]),
         (asked, calls),
     ]
     if labelled.out != STDIO:
         lines.append(("labels", f"{labelled.out} (column {labelled.label_column})"))
     if review := counts.to_review:
-        lines.append(("next", f"check the {'row' if review == 1 else counted(review, 'row')} with {DECISION} = review"))
+        lines.append(("next", f"review {counted(review, 'row')}: those with {DECISION} = review"))
     return [b.Answer(lines)]
 
 
@@ -236,7 +238,7 @@ def ended(results: Variables, *, differ: bool = False) -> int:
     if why and options.wanted("quiet"):
         missing = f"no label for {count(rows)} of {counted(every[0][0].rows, 'row')}: " if rows else ""
         retries = "".join(dict.fromkeys(f" ({tally.retries_by_cause()})" for _, tally in every if tally.retries))
-        click.echo(f"{'error' if code else 'warning'}: {missing}{'; '.join(why)}{retries}", err=True)
+        complain(f"{'error' if code else 'warning'}: {missing}{'; '.join(why)}{retries}")
     return code
 
 

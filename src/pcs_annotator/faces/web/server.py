@@ -46,7 +46,7 @@ def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> 
         opened.close()
         raise ConfigError(
             f"{host} can be reached by other machines, so a token is needed: make one ({NEW_TOKEN}), put it into an "
-            "environment variable and name that with --token-env; without --host, only this machine is let in. "
+            "environment variable and name that with --token-env; without --host, only this machine can connect. "
             "Put a proxy with TLS in front, because a token must not cross a network in clear text"
         )
     number = opened.getsockname()[1]

@@ -26,7 +26,9 @@ from pcs_annotator.judging.score import score
 
 LEVEL = 0.95
 COLUMNS = ("rows", "gold rows", "right", "mean confidence", "accepted", "wrong of accepted")
-ABOUT = "All intervals together hold with 95 %. Accepted is a share of all rows; all else is about gold rows."
+ABOUT = (
+    "All intervals together hold with 95 %. Accepted is a share of all rows; everything else is measured on gold rows."
+)
 
 
 class GroupFigures(NamedTuple):

@@ -72,7 +72,7 @@ HARD_AND_GRADED = (
 def about_intervals(resamples: int) -> str:
     """Return what the intervals are about, for the notes of a table."""
     return (
-        "95 % intervals are about this way of learning from as many gold rows, judged on new rows like these: from "
+        "95 % intervals are for this way of learning from as many gold rows, judged on new rows like these: from "
         f"{resamples} resamples of the rows (of accuracy, normal), {WIDENING:g} times as wide because other gold rows "
         "would also have learned other weights; of accuracy never narrower than the exact one."
     )

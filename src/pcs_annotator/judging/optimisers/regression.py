@@ -42,7 +42,7 @@ class LinearRegression:
         steps = (self._step(products, targets), self._step(products.transpose(2, 3, 0, 1), targets.T))
         solution = alternate(*steps, shape)
         if solution.objective >= -NEGLIGIBLE * len(votes):
-            flag = Flag("uniform fallback", "the votes carry nothing about the gold labels, so the weights stay equal")
+            flag = Flag("uniform fallback", "the votes say nothing about the gold labels, so the weights stay equal")
             return Weights.uniform(votes, Diagnostics(iterations=solution.iterations, flags=(flag,)))
         diagnostics = Diagnostics(objective=solution.objective, iterations=solution.iterations)
         return Weights.normalised(votes, solution.annotators, solution.relations, diagnostics)

@@ -318,22 +318,22 @@ def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
     changed = [] if then is None else now.changed_since(then)
     if not changed:
         return certificate
-    why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it again, free of charge"
+    why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it again, at no cost"
     return replace(no_promise(certificate.promise, certificate.gold_rows, why), fingerprint=then)
 
 
 def _shortfall(rows: int, promise: Promise, spent: float) -> str:
     least = promise.least_rows(spent)
     if rows >= least:
-        return f"on {rows:,} gold rows not even the most confident labels are shown to be right often enough"
+        return f"on {rows:,} gold rows not even the surest labels prove right often enough"
     are = counted(rows, "gold row is", "gold rows are")
-    return f"{are} too few: even without a single error it takes {least:,} of them"
+    return f"{are} too few: even without an error it takes {least:,} of them"
 
 
 def _shortfall_of_groups(groups: Mapping[str, int], promise: Promise, level: float) -> str:
     largest, by = max(groups, key=lambda name: groups[name]), promise.by
     if not promise.tested or promise.division(groups.values(), level)[1]:
-        return f"in no group by {by} are even the most confident labels shown to be right often enough"
+        return f"in no group by {by} do even the surest labels prove right often enough"
     rows, least = groups[largest], promise.rows_at(level)
     return f"no group by {by} has enough gold rows: {largest} has most, {rows:,}, and it takes at least {least:,}"
 
@@ -342,7 +342,4 @@ def _remedy(needed: RowsNeeded | None) -> str:
     """Return how many gold rows it takes, from even odds to four to one, or nothing about that."""
     if needed is None:
         return "label more random rows, or use better models"
-    return (
-        f"with {needed.even_odds:,} gold rows in all the odds are even, with {needed.likely:,} four to one, as far as "
-        "these rows can tell"
-    )
+    return f"with {needed.even_odds:,} gold rows in all the chance is about 50 %, with {needed.likely:,} about 80 %"

@@ -57,11 +57,11 @@ VERDICTS = {
     "accuracy": ("is right less often", "is right more often"),
 }
 ABOUT_P = (
-    "Each interval of a difference is for one comparison by itself; p is adjusted for the number of methods compared "
-    "(Holm), and the words in bold follow p below .05."
+    "Each interval is for one comparison by itself; p is adjusted for the number of methods (Holm), and "
+    "bold words mean p below .05."
 )
 NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
-ABOUT_ZERO_SHOT = " Zero-shot is one question to one model, for every fold the one that does best on the others."
+ABOUT_ZERO_SHOT = " Zero-shot asks one model one question; each fold uses the model that does best on the others."
 
 
 def beyond_chance(against_gold: AgainstGold) -> b.Folded:

@@ -30,7 +30,7 @@ LEARN_NOTHING = ("uniform", "majority")
 STABILITY = "Ranges of weights are stability ranges: where 95 % of fits on resampled gold rows put the weight."
 HINTS = {
     "weight": "How much its answers count; weights of models sum to 1, as do those of relations; the dashed line is "
-    "an equal weight for all. With little gold, weights are drawn towards equal ones.",
+    "an equal weight for all. With little gold, weights stay close to equal.",
     "answered": "Of a model: questions with a usable answer. Of a relation: texts to which it applied.",
     "changed": "Answers with another label than the same model gave to the original question about the original text. "
     "A graded answer counts as the label that was answered.",

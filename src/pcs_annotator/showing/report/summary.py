@@ -111,7 +111,7 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
         return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}{groups}."
     if certificate is None and not model.by_agreement:
         return f"{rows}, without a promise", why
-    return f"0 of {rows} can be used unchecked", why
+    return f"0 of {rows} can be used without review", why
 
 
 def _next(result: RunResult) -> b.Paragraph:
@@ -120,7 +120,7 @@ def _next(result: RunResult) -> b.Paragraph:
     todo = "Next → "
     if review and step.startswith("pcs review"):
         label = "Label more rows" if result.learned.figures else "Label rows at random, to know how good this is"
-        todo = f"{count(review)} to check → " if promised else f"{label} → "
+        todo = f"{count(review)} to review → " if promised else f"{label} → "
     return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
@@ -198,7 +198,7 @@ def _basis(certificate: Certificate) -> b.KeyValues:
     facts: list[tuple[str, b.Words]] = [("gold rows used", count(certificate.gold_rows))]
     if certificate.rows_needed is not None:
         even, likely = map(count, certificate.rows_needed)
-        facts.append(("gold rows needed", f"{even} for even odds, {likely} for four to one"))
+        facts.append(("gold rows needed", f"{even} for a 50 % chance, {likely} for 80 %"))
     if certificate.fingerprint is not None:
         votes, gold, version = certificate.fingerprint
         facts.append(("fingerprint", f"votes {votes} · gold {gold} · version {version}"))
