@@ -105,5 +105,5 @@ def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:
     if len(arrow) == len(votes):
         return {id: text or "" for id, text in zip(votes.ids, texts, strict=True)}
     ids = text_column("id", columns["id"]).to_pylist()  # of a row per vote
-    known = {id: text for id, text in zip(ids, texts, strict=True) if text}
-    return {id: known.get(id, "") for id in votes.ids}
+    text_of = {id: text for id, text in zip(ids, texts, strict=True) if text}
+    return {id: text_of.get(id, "") for id in votes.ids}
