@@ -17,7 +17,15 @@ from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.reasons import TEXT_OR_ERRORS
-from pcs_annotator.judging.text_model import LEAST_GOLD, PRIOR_ROWS, TextModel, _fit, fit_text_model
+from pcs_annotator.judging.text_model import (
+    LEAST_GOLD,
+    LEAST_SAID,
+    PRIOR_ROWS,
+    WORDS_SHOWN,
+    TextModel,
+    _fit,
+    fit_text_model,
+)
 from tests.builders import the
 from tests.judging.strategies import asked_in
 from tests.judging.written import LABELS, WORDS, known, voted, written
@@ -213,3 +221,27 @@ def test_what_is_said_of_a_gold_text_does_not_depend_on_its_own_label_at_all() -
         log_prior = np.log((others + PRIOR_ROWS) / (19 + 3 * PRIOR_ROWS))
         found.append((fitted.left_out[4] - log_prior) / fitted.steepness)
     assert np.allclose(found, found[0])
+
+
+def test_words_of_a_text_speak_for_or_against_its_label() -> None:
+    texts, gold = written(300)
+    model = learned(texts[:200], gold[:200])
+    sport, money = (LABELS.index(name) for name in ("sport", "money"))
+    text = f"“{WORDS['sport'][0].upper()}”, unheardof {WORDS['money'][0]} \U0001f600 of {WORDS['sport'][0]}!"
+    telling, against, nothing, empty = model.telling_words([text, text, "unheardof qqzzqq", ""], [sport, money, 0, 0])
+    marked = [(text[word.start : word.end], word.contribution > 0) for word in telling]
+    assert marked == [(WORDS["sport"][0].upper(), True), (WORDS["money"][0], False), (WORDS["sport"][0], True)]
+    assert [word.contribution for word in against] == pytest.approx([-word.contribution for word in telling])
+    assert nothing == empty == []
+    assert model.telling_words(["a b", ""], [0, 1]) == [[], []]
+
+
+def test_at_most_some_words_are_marked_and_none_where_texts_tell_nothing() -> None:
+    texts, gold = written(300)
+    everything = " ".join(word for words in WORDS.values() for word in words)
+    telling = learned(texts, gold).telling_words([everything], [0])[0]
+    assert len(telling) == WORDS_SHOWN
+    assert all(abs(word.contribution) >= LEAST_SAID for word in telling)
+    random, labels = written(200, telling=0.5)
+    model = learned(random, labels)
+    assert np.mean([len(words) for words in model.telling_words(random, labels.tolist())]) < 1

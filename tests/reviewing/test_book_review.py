@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired
 from pcs_annotator.core.events import Draw, Queue, Verdict, fixed_order
+from pcs_annotator.models.provider import providers
 from pcs_annotator.reviewing.book_review import BookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.draw_registry import read_events
 from pcs_annotator.verbs.fit import fit_run
-from tests.faces.review.coded import FRAMES, ONE, make_codebook, open_review
+from tests.faces.review.coded import FRAMES, ONE, Coder, make_codebook, open_review
 from tests.faces.review.made import OPTIONS
 from tests.made_once import made_once
 from tests.reviewing.reviewing import judge as judge_one
@@ -260,3 +262,18 @@ def test_a_form_needs_an_answer_to_every_variable() -> None:
     for task in (one, many):
         with pytest.raises(ConfigError, match="x has no answer"):
             list(answers_of("x", task, {}))
+
+
+def test_prompts_and_replies_of_all_variables_are_there_once_unless_one_is_to_be_judged_first(
+    review: BookReview,
+) -> None:
+    with mock.patch.dict(providers._factories, {"coder": Coder}):
+        whole = review.evidence("t80", "ann")
+        shown = review.next_row("ann", "random")
+        assert shown is not None
+        hidden = review.evidence(shown.id, "ann")
+    assert [(one.relation, one.annotator[:10]) for one in whole.exchanges[0]] == [
+        (relation, f"coder:{name}") for relation in ("original", "order") for name in ("good", "fair")
+    ]
+    assert hidden.exchanges == ()
+    assert "judge this row first" in hidden.missing

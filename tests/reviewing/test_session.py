@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from pcs_annotator.core.events import Queue, Undo, Verdict
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.draw_registry import read_events
+from tests.builders import the
 from tests.reviewing.reviewing import judge, verdict
+from tests.simulated import QUICK, simulated_models, simulated_run
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
 """All rows."""
@@ -247,3 +250,28 @@ def test_guidelines(review: Review, run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"guidelines .* cannot be read"):
         Review.open(run, replace(OPTIONS, guidelines=tmp_path / "none.md"))
     Review.open(run, OPTIONS).close()  # the lock was given back
+
+
+def test_prompts_and_replies_are_hidden_until_a_blind_verdict(run: Path) -> None:
+    with simulated_models(), Review.open(run, OPTIONS) as review:
+        shown = review.next_row("ann", "random")
+        assert shown is not None
+        review.show(shown.id, "ann")  # somebody who goes to the row has not judged it by that
+        assert "judge this row first" in review.evidence(shown.id, "ann").missing
+        assert review.evidence(shown.id, "ann").exchanges == ()
+        assert len(review.evidence(shown.id, "bob").exchanges[0]) == 6
+        review.submit(verdict(shown, "good"))
+        assert len(review.evidence(shown.id, "ann").exchanges[0]) == 6
+        with pytest.raises(UnknownRow):
+            review.evidence("nowhere", "ann")
+
+
+def test_words_that_tell_are_shown_unless_the_row_is_blind(tmp_path: Path) -> None:
+    made = simulated_run(tmp_path, rows=80, gold_rows=60, learn=replace(QUICK, text=True))
+    with Review.open(made.folder.path, OPTIONS) as review:
+        assert review.rows.judgement.model.text is not None
+        shown = review.show("t70", "ann")
+        marked = {shown.text[word.start : word.end]: word.contribution for word in shown.words}
+        assert shown.outcome is not None
+        assert (marked[the(re.search("good|bad", shown.text))[0]] > 0) == (the(shown.outcome.label) in shown.text)
+        assert review.show("t70", "ann", "random").words == []

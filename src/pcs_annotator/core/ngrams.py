@@ -45,13 +45,18 @@ def count_ngrams(texts: Sequence[str]) -> csr_matrix:
 
 def weigh(counts: csr_matrix, rarity: Floats) -> csr_matrix:
     """Return the counts as vectors of length 1, in which repetitions count little and rare n-grams much."""
+    return weigh_with_lengths(counts, rarity)[0]
+
+
+def weigh_with_lengths(counts: csr_matrix, rarity: Floats) -> tuple[csr_matrix, Floats]:
+    """Return the vectors of length 1, and how long they were before."""
     from scipy.sparse import csr_matrix
 
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     values = (1 + np.log(counts.data)) * rarity[counts.indices]
     length = np.sqrt(np.bincount(rows, values**2, minlength=counts.shape[0]))
     values = (values / length[rows]).astype(np.float32)
-    return csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)
+    return csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape), length
 
 
 def rarity_of(counts: csr_matrix) -> Floats:

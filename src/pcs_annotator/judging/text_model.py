@@ -5,6 +5,7 @@ fit, so that what it says about a gold row never depends on that row's own label
 """
 
 import base64
+import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats
-from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh
+from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh, weigh_with_lengths
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.score import log_softmax
 from pcs_annotator.judging.solver import HARDLY_ANY, fit_softmax
@@ -30,8 +31,19 @@ LEAST_PROBABILITY = 1e-4
 WORDS_SHOWN = 8
 LONGEST_WORD = 20
 PUNCTUATION = ".,;:!?…\"'()[]{}«»“”„‘’-–—*#/"
+# a word without the punctuation around it
+WORD = re.compile(rf"[^\s{re.escape(PUNCTUATION)}](?:\S*[^\s{re.escape(PUNCTUATION)}])?")
+LEAST_SAID = 0.1  # a word that says less changes the odds of a label by less than a tenth
 READ_AT_A_TIME = 20_000
 REMEMBERED = 8
+
+
+class TellingWord(NamedTuple):
+    """A word of a text that speaks for a label, or against it."""
+
+    start: int
+    end: int
+    contribution: float  # to the logarithm of the label's odds; negative if it speaks against
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,9 +70,36 @@ class TextModel:
         counts = count_ngrams(texts)
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         own_counts = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
-        in_texts = np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)[counts.indices]
+        in_texts = self._gold_texts_with()[counts.indices]
         times = np.bincount(rows, in_texts > own_counts[rows], minlength=len(texts))
         return np.asarray(times / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
+
+    def telling_words(self, texts: Sequence[str], codes: Sequence[int]) -> list[list[TellingWord]]:
+        """Return where the words are that speak most for or against a label of each text, as learned from gold texts.
+
+        N-grams of a single gold text may be there by chance, so they do not count.
+        """
+        spans = [[(*match.span(), normalised(match[0])) for match in WORD.finditer(text)] for text in texts]
+        words = sorted({word for text in spans for *_, word in text if 2 < len(word) <= LONGEST_WORD})
+        if not words:
+            return [[] for _ in texts]
+        vectors, lengths = weigh_with_lengths(count_ngrams(words), self.rarity)
+        vectors.data *= 1 - 1 / np.maximum(self._gold_texts_with()[vectors.indices], 1)
+        mean = self.weights.mean(axis=1)
+        contributions = {code: lengths * (vectors @ (self.weights[:, code] - mean)) for code in {*codes}}
+        row_of = {word: row for row, word in enumerate(words)}
+        whole = weigh_with_lengths(count_ngrams(texts), self.rarity)[1]
+        telling = []
+        for text, code, length in zip(spans, codes, whole.tolist(), strict=True):
+            by_word = {word: float(contributions[code][row_of[word]]) / length for *_, word in text if word in row_of}
+            strongest = sorted(by_word, key=lambda word: -abs(by_word[word]))[:WORDS_SHOWN]
+            shown = {word for word in strongest if abs(by_word[word]) >= LEAST_SAID}
+            telling.append([TellingWord(start, end, by_word[word]) for start, end, word in text if word in shown])
+        return telling
+
+    def _gold_texts_with(self) -> Floats:
+        """Return in how many gold texts the n-grams of every column are."""
+        return np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

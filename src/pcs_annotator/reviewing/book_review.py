@@ -25,6 +25,7 @@ from pcs_annotator.reviewing.values import (
 )
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.certificate_text import WORST_FIRST
+from pcs_annotator.runs.exchanges import Evidence
 from pcs_annotator.runs.settings import TaskSettings
 
 
@@ -115,6 +116,13 @@ class BookReview:
             or review.queues.needed(reviewer, queue)[row]
             or (queue == "conflicts" and review.state.conflict[row])
         }
+
+    def evidence(self, id: str, reviewer: str) -> Evidence:
+        """Return what models were asked about a text and replied, unless a person must judge some variable first."""
+        parts = [review.evidence(id, reviewer) for review in self.reviews.values()]
+        missing = next((part.missing for part in parts if part.missing), "")
+        exchanges = dict.fromkeys(exchange for part in parts for some in part.exchanges for exchange in some)
+        return Evidence((), missing) if missing else Evidence([[*exchanges]])
 
     # ── verdicts ──
 

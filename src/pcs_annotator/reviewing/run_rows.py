@@ -20,6 +20,7 @@ from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Predictions
+from pcs_annotator.judging.text_model import TellingWord
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import ShownVote
@@ -188,6 +189,11 @@ class Rows:
     def probabilities(self, row: int) -> dict[str, float]:
         """Return every label with its probability, or score."""
         return dict(zip(self.labels, self.judgement.judged.deciding[row].tolist(), strict=True))
+
+    def telling_words(self, row: int, text: str) -> list[TellingWord]:
+        """Return the words of a row's text that speak for its label, or against it, if the model in force knows any."""
+        model, code = self.judgement.model.text, int(self.judgement.label[row])
+        return [] if model is None or code == UNLABELLED else model.telling_words([text], [code])[0]
 
     def votes_on(self, row: int) -> list[ShownVote]:
         """Return all answers about a row."""

@@ -31,6 +31,7 @@ from pcs_annotator.reviewing.values import (
     Shown,
     guidelines_of,
 )
+from pcs_annotator.runs.exchanges import Evidence, evidence_of
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewState, now
 
@@ -150,6 +151,13 @@ class Review:
         """
         return self._shown(self.rows.place(id), named(reviewer), queue)
 
+    def evidence(self, id: str, reviewer: str) -> Evidence:
+        """Return what models were asked about a row and replied, unless it was shown to be judged first."""
+        row, run = self.rows.place(id), self.rows.run
+        if self.queues.blind(row, named(reviewer), self.trail(reviewer).get(id, "chosen")):
+            return Evidence((), "you judge this row first")
+        return evidence_of(run.folder, run.config, [run.dataset.items[row]])
+
     def trail(self, reviewer: str) -> Mapping[str, Queue]:
         """Return the rows that a person saw, in the order in which they first saw them → the queue that showed each."""
         return self._trails.get(named(reviewer), {})
@@ -167,9 +175,10 @@ class Review:
             variants = [] if blind else rows.rewrites.of(row)
         except TableError as error:  # the row can be judged without them
             unread = str(error)
+        text = rows.task.shown_pair(rows.text(row)) if rows.task.pair else rows.text(row)
         return Shown(
             id=rows.ids[row],
-            text=rows.task.shown_pair(rows.text(row)) if rows.task.pair else rows.text(row),
+            text=text,
             outcome=None if blind else rows.outcome(row),
             probabilities={} if blind else rows.probabilities(row),
             variants=variants,
@@ -186,6 +195,7 @@ class Review:
             version=self.version(row, reviewer),
             draw=self.queues.draw_of(row, queue),
             steps=self.labels if rows.task.number else (),
+            words=[] if blind else rows.telling_words(row, text),
         )
 
     def _visible(self, row: int, reviewer: str) -> Reviewed | None:

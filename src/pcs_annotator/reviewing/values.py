@@ -11,6 +11,7 @@ from pcs_annotator.core.events import Draw, Queue, Reviewed
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.judging.text_model import TellingWord
 from pcs_annotator.runs.certificate_text import Standing
 from pcs_annotator.runs.settings import TaskSettings
 
@@ -83,6 +84,7 @@ class Shown:
     draw: Draw | None = None  # how it was drawn; None if the person chose it
     variables: Sequence[ShownVariable] = ()  # those of a codebook
     steps: Sequence[str] = ()  # of a number, the steps of its range; empty if it is chosen from labels
+    words: Sequence[TellingWord] = ()  # what in the text speaks for the proposed label, or against it
 
     @property
     def for_estimates(self) -> bool:

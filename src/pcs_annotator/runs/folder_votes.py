@@ -15,9 +15,10 @@ from pcs_annotator.base.errors import PcsError, TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import NOT_ASKED, Votes
-from pcs_annotator.models.provider import unasked
+from pcs_annotator.models.provider import Unasked, unasked
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.executors import ask_job
+from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
@@ -72,10 +73,8 @@ def reusable_votes(
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
     """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
     votes, ledger = _filed_votes(folder, config, start, [item.id for item in items]), ledgers.ledger_of(folder, config)
-    if votes is None and ledgers.ledger_exists(ledger):  # in the way of the run, but with no call allowed
-        settings = resolve_config.collect_settings_of(config, unasked(None))
-        settings = replace(settings, budget=Budget(calls=0), cluster=None)
-        job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    if votes is None and ledgers.ledger_exists(ledger):
+        job, settings = job_without_calls(config, unasked(None))
         votes = ask_for_folder(folder, ledger, job, items, settings, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.home} has no answers yet: pcs run asks for them")
@@ -86,6 +85,15 @@ def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], 
         message = f"{folder.home}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
         warn_user(f"{message}; pcs run asks the rest")
     return votes
+
+
+def job_without_calls(
+    config: Config, environment: Unasked, objects: OwnObjects | None = None
+) -> tuple[Job, ask.CollectSettings]:
+    """Return the job of a run, and settings with which it has its answers from the ledger; no model is called."""
+    settings = resolve_config.collect_settings_of(config, environment, objects)
+    settings = replace(settings, budget=Budget(calls=0), cluster=None)
+    return ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings), settings
 
 
 def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], ids: Sequence[str]) -> Votes | None:

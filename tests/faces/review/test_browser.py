@@ -11,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
 from tests.faces.review.conftest import PHONE
-from tests.faces.review.made import MANY, OPTIONS, make_run, page_of, undone, verdicts
+from tests.faces.review.made import ATTACK, MANY, OPTIONS, make_run, page_of, undone, verdicts
+from tests.simulated import MODELS, simulated_models
 
 expect.set_options(timeout=20_000)  # a busy machine is slow
 Visit = Callable[..., Page]
@@ -290,3 +291,25 @@ def test_axe_finds_nothing_serious_anywhere(run: Path, visit: Visit, scheme: str
             page.evaluate(act)
             found[path] = serious(page)
     assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("how", [{}, PHONE])
+def test_prompts_and_replies_come_when_they_are_opened(run: Path, visit: Visit, how: dict[str, object]) -> None:
+    with simulated_models(MODELS[:1]), page_of(run) as url:
+        page = visit(f"{url}/row?id=attack", bypass_csp=True, **how)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.locator("#answers > summary").click()
+        assert not asked
+        page.locator(".evidence > summary").click()
+        expect(page.locator(".exchanges > details")).to_have_count(6)
+        assert [where.removeprefix(url) for where in asked] == ["/evidence?id=attack"]
+        page.locator(".exchanges > details > summary").nth(4).click()
+        expect(page.locator(".exchanges > details[open] pre >> nth=1")).to_contain_text(ATTACK)
+        assert page.locator("img").count() == 0
+        assert serious(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.locator(".evidence > summary").click()
+        page.locator(".evidence > summary").click()
+        expect(page.locator(".exchanges > details[open]")).to_have_count(1)
+        assert len(asked) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,8 +17,9 @@ import pytest
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.faces.review.forms import QUEUES
 from pcs_annotator.faces.review.layout import FOR_LABELS, TAKEN, guidelines_view, keys_of
+from tests.builders import the
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
-from tests.simulated import copy_run, simulated_run
+from tests.simulated import MODELS, copy_run, simulated_models, simulated_run
 
 
 class Answer(NamedTuple):
@@ -304,3 +305,30 @@ def test_a_run_with_gold_for_every_row_has_nothing_to_review(tmp_path: Path) -> 
         page = Client(url).ask("/?queue=learn").text
     assert "Every row has a gold label or a verdict" in page
     assert "Random</a>:" not in page
+
+
+def test_prompts_and_replies_are_a_page_of_their_own_without_a_script(run: Path) -> None:
+    with simulated_models(MODELS[:1]), page_of(run) as url:
+        client = Client(url)
+        where = unescape(the(re.search(r'href="(/evidence[^"]*)"', client.ask("/row?id=attack").text))[1])
+        page = client.ask(where).text
+        assert page.count("<pre ") == 6 * 3  # system, user and reply, of two questions to three models
+        assert "Decide which one of the given labels fits the text best." in page
+        assert escape(ATTACK) in page
+        assert Tags(page).inline == []
+        assert Tags(page).scripts == ["/assets/review.js"]
+        parts = json.loads(client.ask(where, Accept="application/json").text)
+        assert parts["main"] in page
+
+
+def test_a_blind_row_has_no_prompts_and_a_run_without_its_models_says_why(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        blind = client.ask("/?queue=random").text
+        assert "/evidence" not in blind
+        assert "you judge this row first" in client.ask(f"/evidence?id={fields_of(blind)['id']}").text
+        assert "Not shown: no model is called" in client.ask("/evidence?id=t80").text
+        assert client.ask("/evidence?id=nowhere").status == 404
+    (run / "ledger.db").unlink()
+    with simulated_models(), page_of(run) as url:
+        assert "Not shown: the ledger is gone." in Client(url).ask("/evidence?id=t80").text

@@ -11,12 +11,16 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from pcs_annotator import RunResult
+from pcs_annotator.asking.engine.job import Exchange
+from pcs_annotator.core.chat import Message, Reply, Usage
+from pcs_annotator.runs.exchanges import Evidence
+from pcs_annotator.showing.report import replies
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
 from tests.builders import the
 from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.showing.report.results import QUICKER, Made, book_of, made_run
-from tests.simulated import simulated_run
+from tests.simulated import simulated_models, simulated_run
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(CHROMIUM is None, reason=MISSING)]
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -61,7 +65,8 @@ def opened(browser: Browser, html: str, folder: Path, **how: Any) -> Iterator[Pa
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of 300 rows and two models."""
     result = simulated_run(tmp_path_factory.mktemp("large"), rows=300, gold_rows=150, models=TWO)
-    return write_report(book_of(result))
+    with simulated_models():
+        return write_report(book_of(result))
 
 
 def test_a_report_of_300_rows_is_short_and_small(browser: Browser, large: Path, tmp_path: Path) -> None:
@@ -204,3 +209,46 @@ def test_long_names_fit_on_a_screen_and_a_phone(browser: Browser, tmp_path: Path
         with opened(browser, html, tmp_path, viewport=viewport) as page:
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
             assert page.evaluate(FITS) == [viewport["width"], 0]
+
+
+@pytest.mark.parametrize("width", [1440, 390, 320])
+def test_prompts_and_replies_fold_out_whatever_is_in_them(
+    browser: Browser, tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    messages = (Message("system", f"{ATTACK} Decide. {'x' * 400}"), Message("user", ATTACK * 100))
+    reply = Reply(text=f"</script>{ATTACK}", usage=Usage(input_tokens=70, output_tokens=None), latency=1.26)
+    exchange = Exchange(0, "original", "model-1", messages, reply)
+    monkeypatch.setattr(replies, "evidence_of", lambda *_: Evidence([[exchange]] * 12))
+    made = made_run(tmp_path, Made(rows=12))
+    how = {"viewport": {"width": width, "height": 800}, "bypass_csp": True}
+    with opened(browser, render(made), tmp_path, **how) as page:
+        page.locator("#list summary").first.click()
+        page.locator("#list .evidence > summary").first.click()
+        page.locator(".exchanges > details > summary").click()
+        assert page.inner_text(".exchanges summary").split(" tokens")[0].endswith("70 + –")
+        assert "1.3 s" in page.inner_text(".exchanges summary")
+        said = page.locator(".exchanges pre").all_inner_texts()
+        assert said == [messages[0].content, messages[1].content, reply.text]
+        assert page.locator("img").count() == 0
+        assert page.title().startswith("tweets.csv")
+        assert page.evaluate(FITS) == [width, 0]
+        worst = [one for one in Axe().run(page).response["violations"] if one["impact"] in ("serious", "critical")]
+        assert not worst
+
+
+def test_a_prompt_is_put_together_with_the_text_that_was_asked_about(
+    browser: Browser, large: Path, tmp_path: Path
+) -> None:
+    with opened(browser, large.read_text(encoding="utf-8"), tmp_path) as page:
+        page.select_option("#order", "sure")
+        row = page.locator("#list > li").first
+        row.locator("summary").first.click()
+        row.locator(".evidence > summary").click()
+        row.locator(".exchanges > details > summary").last.click()
+        system, user, reply = row.locator("details details[open] > pre").all_inner_texts()
+        assert system.startswith("You label texts.")
+        text = re.escape(row.locator(".text").inner_text())
+        assert re.search(rf"(\[text \w{{12}}\])\n\1\nThe text reads: {text}\n\1\n\nAnswer with exactly one label", user)
+        assert reply in ("good", "bad")

@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.call import Asker, Call, Deferred, Rewriter
-from pcs_annotator.asking.engine.job import Job, QuestionForm
+from pcs_annotator.asking.engine.job import Exchange, Job, QuestionForm
 from pcs_annotator.asking.ledger.admin import LedgerAdmin
 from pcs_annotator.asking.ledger.sqlite import CallKey, call_key
 from pcs_annotator.base import errors
@@ -301,8 +301,11 @@ class ItemAsker:
 
     def _read(self, row: int, relation: int, asked: _PendingQuestion, reply: Reply) -> _PendingQuestion | None:
         """Store the vote in a reply, or return the question that must be asked before there is a vote."""
-        model = self.job.annotators[asked.annotator][1]
+        annotator, model = self.job.annotators[asked.annotator]
         asking = self._asking[relation]
+        if self.job.on_exchange is not None:
+            named = self.job.relations[relation].name, annotator.name
+            self.job.on_exchange(Exchange(row, *named, asked.question.request.messages, reply))
         replies = (*asked.replies, reply)
         vote = asking.annotators[asked.annotator].parse_reply(asked.question, replies, model)
         if isinstance(vote, Vote):

@@ -15,7 +15,7 @@ from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.chat import ChatModel, gets_no_examples, identity_of
+from pcs_annotator.core.chat import ChatModel, Message, Reply, gets_no_examples, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.ngrams import CandidateLabels, NearestExamples, candidates_of, nearest_among
 from pcs_annotator.core.task import Item, Phrasing, Task
@@ -27,6 +27,18 @@ from pcs_annotator.relations.prompted import cut_windows
 from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
+
+
+class Exchange(NamedTuple):
+    """A question as it was sent, and the reply."""
+
+    row: int  # which item it is about, in their order
+    relation: str
+    annotator: str
+    messages: Sequence[Message]
+    reply: Reply
+
+
 REWRITE_OVERHEAD_TOKENS = 120
 FOLLOW_UP_TOKENS = 120
 CHOSEN_FOR = 500  # texts for which a plan chooses examples; others are planned with theirs, which are about as long
@@ -44,6 +56,7 @@ class Job:
     draws: int = 1  # how many times each question is asked
     on_variant: OnVariant | None = None  # called with every item and variant, in no particular order
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)  # annotator → its relations, if not all
+    on_exchange: Callable[[Exchange], None] | None = None  # called with every question that has a reply
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:

@@ -10,6 +10,7 @@ from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.forms import QUEUES, Visit
 from pcs_annotator.faces.review.layout import chip, link, post_form
 from pcs_annotator.reviewing.values import Shown, ShownVote
+from pcs_annotator.runs.exchanges import Evidence, Exchange
 from pcs_annotator.showing.diff import clipped, marked
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text
@@ -21,6 +22,7 @@ NOTE = {"placeholder": "Note", "aria_label": "Note"}
 BLIND = "What the models and other people say comes after your verdict."
 ROOM = 1500  # about how many characters of a variant are shown
 ROOM_FOR_QUESTION = 200  # about how many characters of a question are shown; all questions are much the same
+EXCERPT = 80  # characters of a reply that are shown while it is folded
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
 DECIDED: Mapping[Any, str] = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
@@ -43,7 +45,8 @@ def text_view(shown: Shown, visit: Visit, *notes: Markup | None) -> Markup:
     return tag(
         "article",
         _head(shown, visit),
-        tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
+        tag("div", _text(shown), class_="text", id="text", dir="auto", tabindex="0", lang=""),
+        _legend(shown.outcome) if shown.words and shown.outcome else None,
         *notes,
         None if shown.outcome else sentence(BLIND, kind="why quiet"),
         id="item",
@@ -53,10 +56,30 @@ def text_view(shown: Shown, visit: Visit, *notes: Markup | None) -> Markup:
     )
 
 
+def _text(shown: Shown) -> Markup:
+    """Return a text with the words marked that speak for the proposed label, or against it."""
+    parts, at = list[Markup](), 0
+    for start, end, contribution in shown.words:
+        kind = "for" if contribution > 0 else "against"
+        word = tag("mark", _in_order(shown.text[start:end]), class_=kind, title=f"speaks {kind} the label")
+        parts += [_in_order(shown.text[at:start]), word]
+        at = end
+    return joined(*parts, _in_order(shown.text[at:])) if parts else readable(shown.text)
+
+
+def _legend(outcome: Outcome) -> Markup:
+    """Return what the marks in a text mean."""
+    for_, against = tag("mark", "for", class_="for"), tag("mark", "against", class_="against")
+    legend = ("Words that speak ", for_, " or ", against, " ", tag("b", user_text(outcome.leaf or "")))
+    return sentence(*legend, ", as learned from gold texts.", kind="note")
+
+
 def readable(text: str) -> Markup:
     """Return a text with characters that reverse it made visible, in the order in which models read it."""
-    if not text:
-        return tag("span", "(empty text)", class_="quiet")
+    return _in_order(text) if text else tag("span", "(empty text)", class_="quiet")
+
+
+def _in_order(text: str) -> Markup:
     return joined(*(_override(part) if part in OVERRIDES else part for part in _OVERRIDE.split(text)))
 
 
@@ -211,7 +234,34 @@ def _answers(shown: Shown, label: str | None) -> Markup:
     scrolled = tag("div", whole, class_="scroll", tabindex="0", role="region", aria_labelledby="answers-title")
     unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
     title = tag("h2", "Variants and votes", id="answers-title")
-    return tag("details", tag("summary", title, tag("kbd", "V")), unread, scrolled, id="answers", class_="card")
+    parts = (unread, scrolled, evidence_fold(shown))
+    return tag("details", tag("summary", title, tag("kbd", "V")), *parts, id="answers", class_="card")
+
+
+def evidence_fold(shown: Shown) -> Markup:
+    """Return a fold for prompts and replies, which the script fills when it is opened."""
+    where = tag("a", "Show them", href=link("/evidence", id=shown.id))
+    return tag("details", tag("summary", "Prompts and replies"), sentence(where), class_="evidence")
+
+
+def evidence_view(evidence: Evidence) -> Markup:
+    """Return every question as it was sent with its reply, folded, or why there are none."""
+    exchanges = [exchange for some in evidence.exchanges for exchange in some]
+    if not exchanges:
+        missing = evidence.missing or "the ledger has no replies about this row"
+        return sentence(f"Not shown: {missing}.", kind="quiet exchanges")
+    return tag("div", *map(_exchange, exchanges), class_="exchanges")
+
+
+def _exchange(exchange: Exchange) -> Markup:
+    reply, used = exchange.reply, exchange.reply.usage
+    tokens = " + ".join(DASH if count is None else f"{count:,}" for count in (used.input_tokens, used.output_tokens))
+    named = (tag("b", user_text(exchange.relation)), " ", user_text(exchange.annotator), " ")
+    excerpt = tag("q", clipped(reply.text, EXCERPT), dir="auto")
+    spent = tag("span", f"{tokens} tokens, {reply.latency:.1f} s", class_="quiet")
+    turns = [*((message.role, message.content) for message in exchange.messages), ("reply", reply.text)]
+    messages = [joined(tag("b", who), tag("pre", readable(text), dir="auto", tabindex="0")) for who, text in turns]
+    return tag("details", tag("summary", *named, excerpt, " ", spent), *messages)
 
 
 def _variant(shown: Shown, relation: str, variant: Variant | None) -> Child:

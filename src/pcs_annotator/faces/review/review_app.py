@@ -19,7 +19,7 @@ from pcs_annotator.base.text import counted, series
 from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces.review import forms
 from pcs_annotator.faces.review.forms import QUEUE, QUEUES, REVIEWER, Visit, one_of, visit_of
-from pcs_annotator.faces.review.item import beside_view, item_view
+from pcs_annotator.faces.review.item import beside_view, evidence_view, item_view
 from pcs_annotator.faces.review.layout import Screen, guidelines_view, link, name_form, whole_page
 from pcs_annotator.faces.review.standing import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.variable_form import form_view, labels_in
@@ -27,7 +27,7 @@ from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, reques
 from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import Shown
 from pcs_annotator.showing.formats import number
-from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag
+from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
 
 Fields = Mapping[str, str]
 A_YEAR = 365 * 24 * 3600
@@ -50,6 +50,7 @@ class Pages:
             "/row": self._row,
             "/step": self._step,
             "/people": self._people,
+            "/evidence": self._evidence,
         }
         actions = {"/verdict": self._verdict, "/undo": self._undo}
         routes = [
@@ -94,6 +95,13 @@ class Pages:
     def _people(self, visit: Visit, _: Fields) -> Screen:
         main = people_view(self._review.progress(visit.reviewer), self._review.reviews, visit.reviewer)
         return Screen(title="People", main=main, address="/people", place="/people")
+
+    def _evidence(self, visit: Visit, fields: Fields) -> Screen:
+        name = fields.get("id", "")
+        view = evidence_view(self._review.evidence(name, visit.reviewer))
+        address = link("/row", id=name, queue=visit.queue)
+        back = tag("h1", "Prompts and replies: ", tag("a", "row ", user_text(name), href=address))
+        return Screen(title=f"Row {name}", main=tag("div", back, view, class_="card evidence"), address=address)
 
     async def _progress(self, request: Request) -> Response:
         visit = visit_of(request, request.query_params, self._usual_reviewer)

@@ -3,12 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.faces.review.forms import Visit
-from pcs_annotator.faces.review.item import DECIDED, buttons_view, number_field, said_view, text_view, verdict_form
+from pcs_annotator.faces.review.item import (
+    DECIDED,
+    buttons_view,
+    evidence_fold,
+    number_field,
+    said_view,
+    text_view,
+    verdict_form,
+)
 from pcs_annotator.faces.review.layout import chip, keys_of
 from pcs_annotator.reviewing.book_review import BookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown, ShownVariable
 from pcs_annotator.showing.formats import number
-from pcs_annotator.showing.markup import Markup, tag, user_text
+from pcs_annotator.showing.markup import Markup, joined, tag, user_text
 from pcs_annotator.showing.to_html import bar
 
 STEP = "/"  # between the levels of a tree's label
@@ -44,7 +52,8 @@ def form_view(shown: Shown, visit: Visit) -> Markup:
         aria_label="Verdicts",
         class_="verdicts",
     )
-    return tag("div", text_view(shown, visit), form, class_="card both")
+    card = tag("div", text_view(shown, visit), form, class_="card both")
+    return joined(card, tag("div", evidence_fold(shown), class_="card")) if shown.outcome else card
 
 
 def _variable(variable: ShownVariable, reviewer: str) -> Markup:

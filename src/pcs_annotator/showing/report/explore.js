@@ -3,6 +3,7 @@
   const PAGE = 25;
   const LONG = 220;
   const GRADES = 4;
+  const EXCERPT = 80;
   const make = (name, kind, ...inside) => {
     const one = document.createElement(name);
     if (kind) one.className = kind;
@@ -21,7 +22,7 @@
     return make("span", "sure", make("span", "track", filled), share.toFixed(2));
   };
 
-  const listRows = ({ titles, sides, rows }, prefix) => {
+  const listRows = ({ titles, sides, rows, pool }, prefix) => {
     const named = (id) => document.getElementById(`${prefix}${id}`);
     const list = named("list");
     const more = named("more");
@@ -41,8 +42,24 @@
       return one;
     };
 
+    // words that speak for the label or against it: where each starts, and its length, negative if against
+    const marked = (row) => {
+      const words = row.words || [];
+      const parts = [];
+      let until = 0;
+      for (let at = 0; at < words.length; at += 2) {
+        const kind = words[at + 1] > 0 ? "for" : "against";
+        const end = words[at] + Math.abs(words[at + 1]);
+        const mark = make("mark", kind, row.text.slice(words[at], end));
+        mark.title = `speaks ${kind} the label`;
+        parts.push(row.text.slice(until, words[at]), mark);
+        until = end;
+      }
+      return [...parts, row.text.slice(until) || (until ? "" : "(empty text)")];
+    };
+
     const variant = (row, found) => {
-      if (found === 0) return own("td", "variant", row.text || "(empty text)");
+      if (found === 0) return own("td", "variant", ...marked(row));
       if (found === 1) return make("td", "variant quiet", "same text, question put differently");
       const [why, parts] = found;
       const changed = parts.map((part) => (typeof part === "string" ? part : make(part[0], "", part[1])));
@@ -77,11 +94,46 @@
       return make("div", "", side.title ? make("h3", "", side.title) : null, scroll);
     });
 
+    // a prompt is kept once for all rows: what is before and after the text, which stands between lines with a marker
+    const exchange = (row, [cell, prompt, marker, reply, sent, got, seconds]) => {
+      const { annotators, relations } = sides[0];
+      const line = Math.floor(cell / annotators.length);
+      const [found] = row.votes[0][1][line];
+      const kept = typeof found === "number" ? [row.text] : found[1].filter((part) => part[0] !== "del" || typeof part === "string");
+      const text = kept.map((part) => (typeof part === "string" ? part : part[1])).join("");
+      const mark = pool[marker];
+      const said = (who, what) => {
+        const words = own("pre", "", what);
+        words.tabIndex = 0;
+        return [make("b", "", who), words];
+      };
+      const turn = ([role, before, after]) =>
+        said(role, after === undefined ? before : `${before}${mark}\n${mark}\n${text}\n${mark}${after}`);
+      const spent = make("span", "quiet", `${sent ?? "–"} + ${got ?? "–"} tokens, ${seconds.toFixed(1)} s`);
+      const named = [make("b", "", relations[line]), own("span", "", annotators[cell % annotators.length])];
+      const excerpt = own("q", "", pool[reply].slice(0, EXCERPT));
+      const turns = pool[prompt].flatMap((place) => turn(pool[place]));
+      return make("details", "", make("summary", "", named[0], " ", named[1], " ", excerpt, " ", spent), ...turns, ...said("reply", pool[reply]));
+    };
+    const exchanges = (row) => {
+      const all = make("div", "exchanges");
+      const fold = make("details", "evidence", make("summary", "", "Prompts and replies"), all);
+      fold.addEventListener("toggle", () => all.replaceChildren(...row.asked.map((one) => exchange(row, one))), { once: true });
+      return fold;
+    };
+    const legend = (row) => {
+      const label = own("b", "", sides[0].labels[row.votes[0][0]]);
+      const kinds = ["Words that speak ", make("mark", "for", "for"), " or ", make("mark", "against", "against"), " "];
+      return make("p", "note", ...kinds, label, ", as learned from gold texts.");
+    };
+
     const opened = (row) => {
       const told = (row.people || []).map((one) => own("li", "", one));
       const people = told.length ? [make("h3", "", "Verdicts"), make("ul", "", ...told)] : [];
       const asked = row.votes.some(([, lines]) => lines.some(([found]) => found === 0));
-      return make("div", "more", asked ? null : own("p", "whole", row.text), ...people, ...answers(row));
+      const whole = asked ? null : own("p", "whole", ...marked(row));
+      const more = [row.words ? legend(row) : null, row.asked ? exchanges(row) : null];
+      return make("div", "more", whole, ...people, ...answers(row), ...more);
     };
 
     const entry = (row) => {

@@ -3,7 +3,6 @@
 The rows are data on the page, not elements: its script (`explore.js`) shows 25 at a time.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,10 +14,12 @@ from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED
+from pcs_annotator.judging.text_model import TellingWord
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import changes, clipped
 from pcs_annotator.showing.formats import count
 from pcs_annotator.showing.markup import Markup, joined, printable, sentence, tag
+from pcs_annotator.showing.report.replies import compact_json, replies
 from pcs_annotator.showing.report.view import LOW, Row, Selection, View, certainty, select
 
 LONG_ID = 8
@@ -53,18 +54,22 @@ def rows(view: View) -> b.Section | None:
     selection = select(view)
     if not selection.rows:
         return None
-    columns = _columns(view)
+    columns, words = _columns(view), _words(view, selection)
     entries = [
-        entry([row], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room)
-        for row in selection.rows
+        entry([row], [said(row.outcome), *(CELLS[name](row) for name in columns)], selection.room) | telling
+        for row, telling in zip(selection.rows, words, strict=True)
     ]
+    replied = replies(view, selection.rows, len(compact_json(entries).encode("utf-8", "replace")))
+    for shown in entries:
+        if asked := replied.by_row.get(shown["id"]):
+            shown["asked"] = asked
     titles = ["id", "text", f"label and {_measure(view)}", *columns]
     return b.section(
         f"{view.prefix}rows",
         "Rows",
-        b.text(_which(view, selection)),
+        b.text(_which(view, selection), _whose_replies(len(replied.by_row), len(entries))),
         _controls(view, selection),
-        explorer(titles, entries, [("", view)], shape(titles, selection), view.prefix),
+        explorer(titles, entries, [("", view)], shape(titles, selection), view.prefix, replied.pool),
         b.note(CAUTION) if view.gold_rows else None,
     )
 
@@ -76,7 +81,12 @@ def shape(titles: Sequence[str], selection: Selection) -> str:
 
 
 def explorer(
-    titles: Sequence[str], entries: Sequence[Entry], sides: Sequence[tuple[str, View]], kind: str, prefix: str = ""
+    titles: Sequence[str],
+    entries: Sequence[Entry],
+    sides: Sequence[tuple[str, View]],
+    kind: str,
+    prefix: str = "",
+    pool: Sequence[Any] = (),
 ) -> Markup:
     """Return the place of a list of rows, and its data: the rows, and who answered what in each run."""
     asked = [
@@ -88,8 +98,8 @@ def explorer(
         }
         for title, view in sides
     ]
-    data = json.dumps({"titles": titles, "sides": asked, "rows": entries}, ensure_ascii=False, separators=(",", ":"))
-    safe = printable(data).replace("<", "\\u003c")  # a script ends at the first "</script"
+    values = {"titles": titles, "sides": asked, "rows": entries, **({"pool": pool} if pool else {})}
+    safe = printable(compact_json(values)).replace("<", "\\u003c")  # a script ends at the first "</script"
     return joined(
         tag("noscript", sentence("The rows are listed by a script, which this browser does not run.", kind="note")),
         tag(
@@ -152,6 +162,31 @@ def _which(view: View, selection: Selection) -> str:
     )
     file = view.result.folder.labels.name
     return f"The {count(shown)} least certain of {count(total)} rows{some}; {file} has all of them. {opening}"
+
+
+def _whose_replies(rows: int, listed: int) -> str:
+    if not rows:
+        return ""
+    whose = "" if rows == listed else f" of the {counted(rows, 'least certain row')}"
+    return f" Prompts and replies{whose} are below the answers, long texts shortened; pcs review shows all in full."
+
+
+def _words(view: View, selection: Selection) -> list[Entry]:
+    """Return where the words are that speak for or against each label: start, and length, negative if against."""
+    model, labels = view.result.model.text, view.result.votes.labels
+    texts = [clipped(row.item.text, selection.room) if row.outcome.leaf and model else "" for row in selection.rows]
+    codes = [labels.index(row.outcome.leaf or labels[0]) for row in selection.rows]
+    telling = model.telling_words(texts, codes) if model else [[] for _ in texts]
+    shown = zip(texts, telling, strict=True)
+    spans = ([number for word in words for number in _span(text, word)] for text, words in shown)
+    return [{"words": span} if span else {} for span in spans]
+
+
+def _span(text: str, word: TellingWord) -> tuple[int, int]:
+    """Return start and length as scripts count them."""
+    parts = text[: word.start], text[word.start : word.end]
+    start, length = (len(part.encode("utf-16-le", "surrogatepass")) // 2 for part in parts)
+    return start, length if word.contribution > 0 else -length
 
 
 def _controls(view: View, selection: Selection) -> Markup:

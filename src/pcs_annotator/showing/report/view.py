@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, label_lookup
@@ -20,7 +20,7 @@ from pcs_annotator.tables.vote_files import read_variants
 MOST_ROWS = 500
 # Keeps the page of 300 rows below 400 kB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
-MOST_BYTES = 220_000
+MOST_BYTES = 140_000
 GRADED_CELL = 4  # a graded vote takes the room of so many hard ones
 LEAST_ROOM, MOST_ROOM = 120, 1_500
 CERTAIN_SHARE = 0.3
@@ -35,6 +35,7 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
+    settled: Mask  # which rows for review have gold, or a text that people have labelled
     prefix: str = ""  # what the ids of elements begin with, where a page has several variables
     parts: int = 1  # how many share the room of the page
 
@@ -75,6 +76,7 @@ def view_of(result: RunResult, prefix: str = "", parts: int = 1) -> View:
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in gold),
         prefix=prefix,
         parts=parts,
+        settled=result.settled,
     )
 
 
@@ -178,7 +180,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
 
 def _marks(view: View, at: int) -> tuple[str, ...]:
     outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
-    decision = "people" if view.result.settled[at] else "none" if outcome.label is None else outcome.decision or ""
+    decision = "people" if view.settled[at] else "none" if outcome.label is None else outcome.decision or ""
     marks = {
         "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
         "low": outcome.label is not None and certainty(outcome) < LOW,

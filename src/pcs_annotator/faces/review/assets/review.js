@@ -318,6 +318,17 @@ function remap(field) {
 for (const field of all("#keys input[data-label]")) field.value = (own[field.dataset.label] ?? field.dataset.usual).toUpperCase();
 if (byId("single-keys")) byId("single-keys").checked = single;
 
+// ---- prompts and replies, which are only fetched when they are opened --------------------------------------------------
+
+async function showEvidence(link) {
+  try {
+    const parts = new DOMParser().parseFromString((await ask(link.getAttribute("href"))).main, "text/html");
+    link.parentElement.replaceWith(parts.querySelector(".exchanges"));
+  } catch (error) {
+    say(error.message, "problem");
+  }
+}
+
 // ---- what changed while nobody pressed a key -------------------------------------------------------------------------
 
 setInterval(async () => {
@@ -333,6 +344,7 @@ setInterval(async () => {
 
 document.addEventListener("toggle", (event) => {
   if (event.target.id === "answers" && event.target.open !== votesOpen) store("pcs-votes-open", (votesOpen = event.target.open));
+  if (event.target.matches("details.evidence[open]:has(> p > a)")) showEvidence(event.target.querySelector("a"));
   if (event.target.matches("details.menu[open]")) event.target.querySelector("a")?.focus();
 }, true);
 document.addEventListener("keydown", (event) => {
