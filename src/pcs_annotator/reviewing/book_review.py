@@ -100,8 +100,8 @@ class BookReview:
             return shown[""]
         wanted = self._wanted(self._first.rows.place(id), named(reviewer), queue)
         variables = [
-            _variable(name, self.variables[name], [shown[part] for part in parts], asked=not wanted.isdisjoint(parts))
-            for name, parts in self._parts.items()
+            _variable(name, task, {part: shown[part] for part in self._parts[name]}, wanted)
+            for name, task in self.variables.items()
         ]
         held = next((row for row in shown.values() if row.held_by), next(iter(shown.values())))
         return replace(held, variables=variables, version=sum(row.version for row in shown.values()))
@@ -181,8 +181,9 @@ class BookReview:
         )
 
 
-def _variable(name: str, task: TaskSettings, parts: Sequence[Shown], *, asked: bool) -> ShownVariable:
+def _variable(name: str, task: TaskSettings, by_part: Mapping[str, Shown], wanted: set[str]) -> ShownVariable:
     """Return a variable of a text as its parts have it: one for each label, or one."""
+    parts = [*by_part.values()]
 
     def labels(answers: Sequence[str | None]) -> list[str] | None:
         if task.kind == "many" and any(answers):
@@ -196,15 +197,18 @@ def _variable(name: str, task: TaskSettings, parts: Sequence[Shown], *, asked: b
     if task.kind == "many":
         shown = zip(task.labels, parts, strict=True)
         probabilities = {label: part.probabilities[YES] for label, part in shown if part.probabilities}
-    decisions = {part.outcome.decision for part in parts if part.outcome}
+    outcomes = [part.outcome for part in parts if part.outcome]
+    decisions = {outcome.decision for outcome in outcomes}
     return ShownVariable(
         name=name,
         task=task,
-        asked=asked,
+        asked=not wanted.isdisjoint(by_part),
         proposed=labels([part.outcome.label if part.outcome else None for part in parts]),
         decision="review" if "review" in decisions else next(iter(decisions - {None}), None),
         probabilities=probabilities,
         said={who: chosen for who, chosen in answers.items() if chosen is not None},
+        reason=next((each.reason for each in outcomes if each.decision == "review"), ""),
+        parts=by_part,
     )
 
 

@@ -58,6 +58,8 @@ class ShownVariable:
     decision: Decision | None
     probabilities: Mapping[str, float]  # as in `Shown`
     said: Mapping[str, Sequence[str]]  # reviewer → the labels that they gave; those who skipped it are left out
+    reason: str  # why people should look; empty if they need not, or must judge first
+    parts: Mapping[str, "Shown"]  # the variable, or one part per label → the row as it is shown for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ def test_shares_are_printed_written_and_returned_alike(
     assert values["estimates"][0]["corrected"]["value"] == line.corrected.value
     assert f"good {100 * line.corrected.value:.1f} " in " ".join(printed.split())
     assert values["sentences"][0].startswith(f"{100 * line.corrected.value:.1f} % of the 160 texts are good")
-    assert '<h1><bdi dir="auto">Share of good</bdi></h1>' in (tmp_path / "e.html").read_text(encoding="utf-8")
+    title = f"{100 * line.corrected.value:.1f} % of the texts are good"
+    assert f'<h1><bdi dir="auto">{title}</bdi></h1>' in (tmp_path / "e.html").read_text(encoding="utf-8")
 
 
 def test_wrong_questions_have_exit_code_2(made: Path, pcs: Pcs) -> None:

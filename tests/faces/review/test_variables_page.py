@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.command_line import Pcs
 from tests.faces.review.coded import make_codebook, page_of_codebook
 from tests.faces.review.conftest import PHONE
-from tests.faces.review.made import undone, verdicts
+from tests.faces.review.made import OPTIONS, undone, verdicts
 from tests.made_once import made_once
 from tests.simulated import copy_run
 
@@ -90,6 +91,19 @@ def test_enter_takes_what_is_proposed_and_a_text_can_be_skipped(run: Path, visit
             page.keyboard.press(key)
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_contain_text("frames has no answer: choose labels, “none”")
+
+
+def test_votes_on_every_variable_unfold_with_a_key_and_doubtful_ones_say_why(run: Path, visit: Visit) -> None:
+    with page_of_codebook(run, replace(OPTIONS, blind=False)) as url:
+        page = visit(f"{url}/?queue=learn")
+        page.keyboard.press("v")
+        heads = page.locator("#answers h3").all_inner_texts()
+        assert heads == ["topic", "frames=conflict", "frames=human interest", "frames=morality", "tone", "event"]
+        tables = page.locator("#answers table")
+        assert tables.count() == len(heads)
+        assert tables.first.locator("tbody tr").count() == 2  # original and order
+        doubtful = page.locator("legend", has_text="to review")
+        assert doubtful.count() == page.locator("legend .reason").count()
 
 
 @pytest.mark.slow

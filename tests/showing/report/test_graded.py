@@ -57,9 +57,10 @@ def test_of_many_labels_only_the_most_probable_are_listed(tmp_path: Path) -> Non
 
 
 def test_graded_votes_leave_room_for_fewer_rows(tmp_path: Path) -> None:
-    made = replace(MIXED, rows=520, gold=False, relations=tuple(f"r{number}" for number in range(15)), graded=())
-    assert len(select(view_of(made_run(tmp_path, made))).rows) == 466
-    assert len(select(view_of(made_run(tmp_path, replace(made, graded=(True, True))))).rows) == 116
+    questions = ("original", "order", "wording")
+    made = replace(MIXED, rows=520, gold=False, relations=questions, skills=(0.8,) * 16, names=(), graded=())
+    assert len(select(view_of(made_run(tmp_path, made))).rows) == 14_000 // 48
+    assert len(select(view_of(made_run(tmp_path, replace(made, graded=(True,) * 16)))).rows) == 14_000 // (4 * 48)
 
 
 def test_relations_of_the_question_are_no_rewrites(tmp_path: Path) -> None:

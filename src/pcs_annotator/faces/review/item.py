@@ -36,7 +36,7 @@ def item_view(shown: Shown, visit: Visit, keys: Mapping[str, str]) -> Markup:
     """Return a row, the labels to choose from, and what models answered, folded; nobody's answer if it is blind."""
     why = _why(shown.outcome) if shown.outcome else None
     row = text_view(shown, visit, _people(shown, visit.reviewer), why)
-    answers = _answers(shown, shown.outcome.label) if shown.outcome else None
+    answers = answers_fold(shown, votes_table(shown, shown.outcome.label, "Votes")) if shown.outcome else None
     return joined(tag("div", row, _labels(shown, visit, keys), class_="card judge"), answers)
 
 
@@ -209,8 +209,15 @@ def said_view(name: str, label: str, note: Markup | None = None) -> Markup:
     return tag("li", user_text(name), ": ", tag("b", user_text(label)), note)
 
 
-def _answers(shown: Shown, label: str | None) -> Markup:
-    """Return every variant with what changed in it, and every model's answer to it, folded."""
+def answers_fold(shown: Shown, *tables: Markup) -> Markup:
+    """Return what models answered, folded, with a fold for prompts and replies."""
+    unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
+    title = tag("summary", tag("h2", "Variants and votes"), tag("kbd", "V"))
+    return tag("details", title, unread, *tables, evidence_fold(shown), id="answers", class_="card")
+
+
+def votes_table(shown: Shown, label: str | None, about: str, *, texts: bool = True) -> Markup:
+    """Return every model's answer under every relation and, with texts, every variant with what changed in it."""
     annotators = list(dict.fromkeys(vote.annotator for vote in shown.votes))
     votes: dict[tuple[str, str], list[ShownVote]] = {}
     for vote in shown.votes:
@@ -219,23 +226,16 @@ def _answers(shown: Shown, label: str | None) -> Markup:
     relations = list(dict.fromkeys([ORIGINAL, *variants, *(vote.relation for vote in shown.votes)]))
     head = [
         tag("th", title, scope="col", dir="auto")
-        for title in ("relation", "text or question", *short_names(annotators))
+        for title in ("relation", *(["text or question"] if texts else []), *short_names(annotators))
     ]
-    lines = [
-        tag(
-            "tr",
-            tag("th", relation, scope="row", dir="auto"),
-            tag("td", _variant(shown, relation, variants.get(relation)), class_="variant", dir="auto"),
-            *(_votes(votes.get((relation, name), ()), name, label) for name in annotators),
-        )
-        for relation in relations
-    ]
+    lines = []
+    for relation in relations:
+        variant = tag("td", _variant(shown, relation, variants.get(relation)), class_="variant", dir="auto")
+        answers = [_votes(votes.get((relation, name), ()), name, label) for name in annotators]
+        title = tag("th", relation, scope="row", dir="auto")
+        lines.append(tag("tr", title, variant if texts else None, *answers))
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
-    scrolled = tag("div", whole, class_="scroll", tabindex="0", role="region", aria_labelledby="answers-title")
-    unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
-    title = tag("h2", "Variants and votes", id="answers-title")
-    parts = (unread, scrolled, evidence_fold(shown))
-    return tag("details", tag("summary", title, tag("kbd", "V")), *parts, id="answers", class_="card")
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=about)
 
 
 def evidence_fold(shown: Shown) -> Markup:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import (
     DECIDED,
+    answers_fold,
     buttons_view,
-    evidence_fold,
     number_field,
     said_view,
     text_view,
     verdict_form,
+    votes_table,
 )
 from pcs_annotator.faces.review.layout import chip, keys_of
 from pcs_annotator.reviewing.book_review import BookReview, answers_of
@@ -53,7 +54,14 @@ def form_view(shown: Shown, visit: Visit) -> Markup:
         class_="verdicts",
     )
     card = tag("div", text_view(shown, visit), form, class_="card both")
-    return joined(card, tag("div", evidence_fold(shown), class_="card")) if shown.outcome else card
+    return joined(card, answers_fold(shown, *_votes(shown.variables))) if shown.outcome else card
+
+
+def _votes(variables: Sequence[ShownVariable]) -> Iterator[Markup]:
+    """Yield the votes on every variable, or every label of it; their texts are among prompts and replies."""
+    for part, shown in ((part, shown) for variable in variables for part, shown in variable.parts.items()):
+        if shown.outcome:
+            yield joined(tag("h3", user_text(part)), votes_table(shown, shown.outcome.label, part, texts=False))
 
 
 def _variable(variable: ShownVariable, reviewer: str) -> Markup:
@@ -66,6 +74,7 @@ def _variable(variable: ShownVariable, reviewer: str) -> Markup:
         tag("b", user_text(variable.name)),
         tag("span", user_text(task.instruction), class_="quiet"),
         chip(DECIDED[variable.decision], kind=variable.decision) if variable.decision else None,
+        tag("span", variable.reason, dir="auto", class_="reason") if variable.reason else None,
         chip("your verdict", kind="good") if mine is not None else None,
     )
     searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and task.kind != "number")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, label_lookup
@@ -17,8 +17,8 @@ from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.tables.vote_files import read_variants
 
-MOST_ROWS = 500
-# Keeps the page of 300 rows below 400 kB, however long the texts are and however many models voted.
+MOST_ROWS = 300
+# Keeps the page below 400 kB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
 MOST_BYTES = 140_000
 GRADED_CELL = 4  # a graded vote takes the room of so many hard ones
@@ -35,7 +35,6 @@ class View:
     task: Task  # the question and its labels
     origin: Origin  # version and data file of the run
     gold: tuple[str | None, ...]  # the gold label of every row, spelled as in the task; None where unknown
-    settled: Mask  # which rows for review have gold, or a text that people have labelled
     prefix: str = ""  # what the ids of elements begin with, where a page has several variables
     parts: int = 1  # how many share the room of the page
 
@@ -76,7 +75,6 @@ def view_of(result: RunResult, prefix: str = "", parts: int = 1) -> View:
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in gold),
         prefix=prefix,
         parts=parts,
-        settled=result.settled,
     )
 
 
@@ -120,7 +118,8 @@ def select(view: View) -> Selection:
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
     cells *= 1 if result.votes.grades is None else GRADED_CELL
-    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)) // view.parts)
+    texts = 1 + len({count.relation for count in result.rewrites if count.status != "original"})
+    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1), MOST_BYTES // (LEAST_ROOM * texts)) // view.parts)
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
     totals = dict(Counter(mark for at in range(len(result.outcomes)) for mark in _marks(view, at)))
@@ -180,7 +179,7 @@ def _row(view: View, at: int, variants: Mapping[tuple[str, str], Variant]) -> Ro
 
 def _marks(view: View, at: int) -> tuple[str, ...]:
     outcome, gold, verdicts = view.result.outcomes[at], view.gold[at], view.result.verdicts.by_row
-    decision = "people" if view.settled[at] else "none" if outcome.label is None else outcome.decision or ""
+    decision = "people" if view.result.settled[at] else "none" if outcome.label is None else outcome.decision or ""
     marks = {
         "wrong": gold is not None and outcome.label is not None and not outcome.is_right(gold),
         "low": outcome.label is not None and certainty(outcome) < LOW,
