@@ -21,6 +21,7 @@ CONSTANT_SHARE = 0.98
 CONSTANT_MIN_VOTES = 20
 CONSTANT_SPREAD = 0.1  # of log-odds
 ALONE_SHARE = 0.95
+MOST_REFITS = 100  # the ends of a stability range need no more
 WEIGHTS = ("annotator_weights", "relation_weights")
 
 
@@ -177,7 +178,7 @@ def _stability_ranges(
             return {}, {}
     rng = np.random.default_rng(seed)
     fits = []
-    for _ in range(resamples):
+    for _ in range(min(resamples, MOST_REFITS)):
         rows = rng.integers(len(votes), size=len(votes))
         fits.append(fit_optimiser(chosen, votes.resampled(rows), gold[rows], seed))
     annotators, relations = (np.array([getattr(fit, name) for fit in fits]) for name in WEIGHTS)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NEWTON_STEPS = 50
 ENOUGH = 1e-12  # a smaller decrease of the loss is none
+LAST = 1e-6  # after a step that was to decrease it by less, the next would be none: errors are squared by every step
 HARDLY_ANY = 1e-9  # the precision of a prior that only keeps a slope from growing for ever
 RIDGE = 1e-10  # relative; picks one solution when two annotators always agree
 NOTHING = 1e-9  # below this, a sum of squares is rounding error and may even be negative
@@ -61,12 +62,15 @@ def fit_softmax(
     while steps < NEWTON_STEPS:
         gradient, hessian = problem.derivatives(point, chances)
         move = -np.linalg.solve(hessian, gradient)
-        if float(-gradient @ move) < ENOUGH:
+        left = float(-gradient @ move)
+        if left < ENOUGH:
             break
         size, steps = 1.0, steps + 1
         while (reached := problem.loss(point + size * move))[0] > loss and size > 1e-6:
             size /= 2
         point, (loss, chances) = point + size * move, reached
+        if left < LAST:
+            break
     return SoftmaxFit(point[:count], point[count:] if free else np.zeros(labels), loss, steps)
 
 
@@ -91,13 +95,14 @@ class _Problem:
     def derivatives(self, point: Floats, chances: Floats) -> tuple[Floats, Floats]:
         """Return gradient and Hessian of the loss."""
         count, error = len(self.inputs), chances - self.target
-        weighed = chances * (self.inputs - (chances * self.inputs).sum(axis=2, keepdims=True))
+        weighed = chances * self.inputs
+        means = weighed @ np.ones(chances.shape[1])
         flat = self.inputs.reshape(count, -1)
         gradient, hessian = self.precision @ (point - self.centre), self.precision.copy()
         gradient[:count] += flat @ error.ravel()
-        hessian[:count, :count] += flat @ weighed.reshape(count, -1).T
+        hessian[:count, :count] += flat @ weighed.reshape(count, -1).T - means @ means.T
         if len(point) > count:
-            both = weighed.sum(axis=1)
+            both = weighed.sum(axis=1) - means @ chances
             gradient[count:] += error.sum(axis=0)
             hessian[:count, count:] += both
             hessian[count:, :count] += both.T

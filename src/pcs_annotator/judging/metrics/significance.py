@@ -13,6 +13,7 @@ from pcs_annotator.judging.metrics.special import bdtr, expit, ndtri, stdtr, std
 CHUNK = 1 << 20  # counts held at a time, so that memory stays small however many rows there are
 TRIES = 20
 TAIL = 0.025
+BISECTIONS = 50  # of 60 log-odds: what is left is rounding
 # How much wider the intervals of cross-validated figures are than resampled rows alone would make them: resamples keep
 # the fits, but other gold rows would also have learned other weights. See `docs/design/intervals.md`.
 WIDENING = 1.2
@@ -70,14 +71,14 @@ def least_auroc(gold: Codes) -> float:
 
 
 def _least(positive: int, negative: int) -> float:
-    from scipy.optimize import brentq  # takes a fifth of a second to load
-
-    ranks = np.arange(1, positive + 1)
-
-    def above_tail(log_odds: float) -> float:
-        return float(-np.log1p(negative / (ranks * np.exp(log_odds))).sum() - np.log(TAIL))
-
-    return float(expit(brentq(above_tail, -30, 30)))
+    ranks, low, high = np.arange(1, positive + 1), -30.0, 30.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if -np.log1p(negative / (ranks * np.exp(middle))).sum() < np.log(TAIL):
+            low = middle
+        else:
+            high = middle
+    return float(expit(high))
 
 
 Stars = Literal["***", "**", "*", "n.s."]

@@ -121,14 +121,14 @@ def _hard(votes: Votes, gold: Codes) -> Inputs:
     rows, annotators, relations, labels = shares.shape
     cells, same = annotators * relations, np.eye(labels)
     votes_of = shares.reshape(rows, cells, labels)
-    counts = np.einsum("icv,ik->cvk", votes_of, one_hot(gold, labels))
+    counts = (votes_of.reshape(rows, -1).T @ one_hot(gold, labels)).reshape(cells, labels, labels)
     voted, hits = counts.sum(axis=(1, 2)), np.trace(counts, axis1=1, axis2=2)
     habits = (votes_of.sum(axis=0) + 1) / (voted + labels)[:, np.newaxis]
     pseudo = _pseudo_votes(habits, hits, voted, gold)
     likelihood = log_confusion(counts, pseudo)
     log_odds = np.log((hits + 1) / (voted - hits + 1))
     trust = np.where(voted > 0, 1 + log_odds - log_odds[voted > 0].mean(), 0.0)
-    of_all = [_left_out(votes_of, gold, counts, pseudo, likelihood), np.einsum("icv,c->iv", votes_of, trust)]
+    of_all = [_left_out(votes_of, gold, counts, pseudo, likelihood), np.tensordot(trust, votes_of, axes=(0, 1))]
     centre = np.array([_independence(int((voted > 0).sum())), RELIABLE, *[0.0] * cells])
 
     def cells_of(slopes: Floats) -> tuple[Floats, Floats]:
