@@ -74,6 +74,7 @@ def less_work() -> Iterator[None]:
     from pcs_annotator.showing.report import view
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)  # workers set it, and then messages are wrapped
         patch.setattr(view, "MOST_ROWS", 20)
         patch.setattr(crossfit, "MAX_REMEMBERED", 1000)
         yield

@@ -81,9 +81,9 @@ ROWS = "".join(f"Fake,Text {row}.\n" for row in range(1, 17))
     ("content", "words"),
     [
         (f"label,text\n{ROWS}Flase,Text.\n", r"row 18, column label: 'Flase' .*'Fake', 'Real'"),
-        (f'label,text\n{ROWS}Real,"Open.\nFake,a\nReal,b\n', r"row 17: .*quote"),
-        (f'text,label\n"Open.\n{"x,Fake" + chr(10)}y,Real\n",Real\n', r"row 1: .*quote"),
-        (f"label,text\n{ROWS}Real,one,two\n", r"row 17: .*2 columns, got 3"),
+        (f'label,text\n{ROWS}Real,"Open.\nFake,a\nReal,b\n', r"row 18: .*quote"),
+        (f'text,label\n"Open.\n{"x,Fake" + chr(10)}y,Real\n",Real\n', r"row 2: .*quote"),
+        (f"label,text\n{ROWS}Real,one,two\n", r"row 18: .*2 columns, got 3"),
         ("label,text\nlabel,text\nFake,a\n", r"row 2 .*header"),
         ("label,text\n", r"no rows"),
         ("", r"is empty.*header"),

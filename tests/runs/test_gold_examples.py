@@ -230,7 +230,7 @@ def test_a_model_that_gets_no_examples_is_not_asked_under_the_relation() -> None
     ask._say_without_examples.cache_clear()
     task = Task("About?", LABELS, examples=[Example("A goal.", "sport"), Example("A loan.", "money")])
     blind, other = Blind(lambda _: "sport", name="blind"), ScriptedModel(lambda _: "sport", name="other")
-    with pytest.warns(PcsWarning, match="blind is asked without examples"):
+    with pytest.warns(PcsWarning, match="blind gets no examples, because it repeats their labels"):
         job = open_job(task, [blind, other], ["original", "examples"], CollectSettings())
     assert [job.asked_under(0), job.asked_under(1)] == [[0, 1], [1]]
     asked = Annotator(blind).question(task, "A text.", blind)

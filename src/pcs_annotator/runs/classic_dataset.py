@@ -71,8 +71,8 @@ def read_classic_dataset(path: Path, prompt: str) -> tuple[Dataset, tuple[str, .
         further = [line.strip() for line in item.text.splitlines()[1:] if line.strip()]
         if sum(row_like.fullmatch(line) is not None for line in further) > len(further) / 2:
             raise TableError(
-                f"{path.name}, row {row}: the text continues into the following rows: close the quote that is open "
-                "there"
+                f"{path.name}, row {row_number(path.name, row)}: the text continues into the following rows: close the "
+                "quote that is open there"
             )
     return dataset, labels
 
