@@ -298,7 +298,7 @@ def test_prompts_and_replies_come_when_they_are_opened(run: Path, visit: Visit, 
     with simulated_models(MODELS[:1]), page_of(run) as url:
         page = visit(f"{url}/row?id=attack", bypass_csp=True, **how)
         asked: list[str] = []
-        page.on("request", lambda request: "/evidence" in request.url and asked.append(request.url))
+        page.on("request", lambda request: asked.extend({request.url} if "/evidence" in request.url else ()))
         page.locator("#answers > summary").click()
         assert not asked
         page.locator(".evidence > summary").click()
