@@ -9,6 +9,7 @@ from inspect import getattr_static
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import pcs_annotator
@@ -82,9 +83,9 @@ def test_nothing_that_users_get_shows_more_than_twenty_lines(results: dict[str, 
 
 
 FRAMES = {
-    "run": ["id", "text", "gold", "label", "confidence", "decision", "reason", "score_good", "score_bad"],
-    "load_run": ["id", "text", "gold", "label", "confidence", "decision", "reason", "score_good", "score_bad"],
-    "label": ["id", "text", "label", "confidence", "decision", "reason", "score_good", "score_bad"],
+    "run": ["id", "text", "gold", "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"],
+    "load_run": ["id", "text", "gold", "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"],
+    "label": ["id", "text", "gold", "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"],
     "outcomes": ["id", "label", "confidence", "decision", "reason", "score_good", "score_bad"],
     "estimate": ["what", "name", "group", "corrected", "corrected_low", "corrected_high"],
     "compare": ["id", "text", "a", "a_confidence", "b", "b_confidence", "gold"],
@@ -103,12 +104,13 @@ def test_results_become_data_frames(name: str, results: dict[str, Any]) -> None:
     assert len(pandas) == len(polars) == ROWS.get(name, 240)
 
 
-def test_the_rows_of_a_run_are_those_of_its_outcomes(results: dict[str, Any]) -> None:
+def test_the_rows_of_a_run_are_those_of_its_file_of_labels(results: dict[str, Any]) -> None:
     run: RunResult = results["run"]
-    frame = run.to_pandas()
-    assert frame["label"].tolist() == [one.label for one in run.outcomes]
-    assert frame["confidence"].tolist() == [one.confidence for one in run.outcomes]
-    assert frame["gold"].notna().sum() == 150
+    frame = run.to_polars()
+    assert frame.columns == pl.read_csv(run.folder.labels).columns
+    assert frame["pcs_label"].to_list() == [one.label for one in run.outcomes]
+    assert frame["pcs_confidence"].to_list() == pytest.approx([one.confidence for one in run.outcomes], abs=1e-6)
+    assert frame["gold"].count() == 150
 
 
 def test_a_long_result_shows_its_first_rows_and_how_to_get_the_others(results: dict[str, Any]) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 from pcs_annotator.asking.annotators.together import YES
 from pcs_annotator.base.display import brief
 from pcs_annotator.core import outcome as names
-from pcs_annotator.core.events import Reviewed
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book
-from pcs_annotator.runs.columns import SCORE_DECIMALS, result_columns, with_columns
+from pcs_annotator.runs.columns import SCORE_DECIMALS, with_columns
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -71,23 +70,16 @@ class BookResult:
 def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
     """Write the user's rows with the labels of all variables and, after a review, what people said."""
     results = result.results
-    people = {part: each.verdicts.by_place(len(each.votes)) for part, each in results.items()}
-    if any(people.values()):
-        people = {part: said or [None] * len(results[part].votes) for part, said in people.items()}
-    columns = book_columns(
-        result.variables, {part: _columns(each, people[part]) for part, each in results.items()}, result.sets
-    )
     if result.book.named:
-        table, ours = as_arrow(RunFolder(result.folder).items), frozenset(columns)
+        people = {part: each.verdicts.by_place(len(each.votes)) for part, each in results.items()}
+        if any(people.values()):
+            people = {part: said or [None] * len(results[part].votes) for part, said in people.items()}
+        by_part = {part: each.columns(people[part]) for part, each in results.items()}
+        columns = book_columns(result.variables, by_part, result.sets)
+        table = with_columns(as_arrow(RunFolder(result.folder).items), columns, frozenset(columns))
     else:
-        table, ours = result.only.dataset.table, names.result_names(result.only.votes.labels)
-    policy = OutputPolicy(spreadsheet_safe=spreadsheet_safe)
-    write.write_table(result.labels, with_columns(table, columns, ours), policy)
-
-
-def _columns(result: RunResult, people: Sequence[Reviewed | None]) -> ResultColumns:
-    votes, model = result.votes, result.labelling
-    return result_columns(model, votes, model.judged(votes), people, result.all_gold)
+        table = result.only.labels_table()
+    write.write_table(result.labels, table, OutputPolicy(spreadsheet_safe=spreadsheet_safe))
 
 
 def book_columns(

@@ -13,9 +13,10 @@ from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.events import Reviewed
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes, labels_of_texts, settled
 from pcs_annotator.core.identity import same_texts
-from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcome, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcome, result_names
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
@@ -24,6 +25,7 @@ from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.relations.language import LIMITS
 from pcs_annotator.relations.limits import MANY
 from pcs_annotator.runs.certificate_text import promised, without_gold
+from pcs_annotator.runs.columns import result_columns, with_columns
 from pcs_annotator.runs.default_panel import about_candidates
 from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.learn import Learned, counted_once
@@ -32,6 +34,7 @@ from pcs_annotator.runs.paths import RunFolder, WholeTable
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import chunks
+from pcs_annotator.tables.arrow import pa
 
 __all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
 
@@ -85,13 +88,6 @@ class Facts:
         return Counter(outcome.leaf for outcome, counts in pairs if counts and outcome.leaf is not None)
 
 
-def rows_of(dataset: chunks.Dataset, outcomes: Sequence[Outcome]) -> Columns:
-    """Return texts and gold labels beside what was found out about them."""
-    columns = dict(Outcomes(outcomes)._columns())
-    texts = {"id": columns.pop("id"), "text": [item.text for item in dataset.items]}
-    return {**texts, **({"gold": dataset.gold} if any(dataset.gold) else {}), **columns}
-
-
 def percent(share: float) -> str:
     """Return a share as text."""
     return f"{100 * share:.0f} %"
@@ -107,7 +103,7 @@ SILENCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Frame):
-    """The result of a run; `to_pandas()` and `to_polars()` give its rows, of a large table those of a sample.
+    """The result of a run; `to_pandas()` and `to_polars()` give `labels.csv`, of a large table a sample's rows.
 
     Attributes:
         folder: The run folder.
@@ -189,8 +185,18 @@ class RunResult(Frame):
             raise ConfigError("this result has no charts: load the run with pcs_annotator.load_run")
         return self.plotter(self, kind)
 
+    def columns(self, people: Sequence[Reviewed | None]) -> dict[str, pa.Array]:
+        """Return the columns of results, with those of `people` who have reviewed rows."""
+        model, votes = self.labelling, self.votes
+        return result_columns(model, votes, model.judged(votes), people, self.all_gold)
+
+    def labels_table(self) -> pa.Table:
+        """Return the user's columns with those of results, as `labels.csv` of a run with one variable has them."""
+        people = self.verdicts.by_place(len(self.votes))
+        return with_columns(self.dataset.table, self.columns(people), result_names(self.votes.labels))
+
     def _columns(self) -> Columns:
-        return rows_of(self.dataset, self.outcomes)
+        return self.labels_table().to_pydict()
 
     def __repr__(self) -> str:
         counts = self.counts

@@ -12,7 +12,7 @@ from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcomes
+from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcomes, result_names
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.early_stop import Frugal, Spending
 from pcs_annotator.judging.model import Model
@@ -29,7 +29,6 @@ from pcs_annotator.runs.new_texts import NewTexts, output_policy, without_gold
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_result import rows_of
 from pcs_annotator.runs.run_table import survey
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
@@ -77,7 +76,8 @@ class Labelled(Frame):
         return " · ".join([counted(self.counts.rows, "row"), *decided, *([] if self.out is None else [str(self.out)])])
 
     def _columns(self) -> Columns:
-        return rows_of(self.dataset, self.outcomes)
+        ours = result_names(self.votes.labels)
+        return with_columns(self.dataset.table, self.model_columns(), ours).to_pydict()
 
 
 def default_out(data: Path | str) -> Path:
