@@ -110,7 +110,7 @@ def test_the_rows_of_a_run_are_those_of_its_file_of_labels(results: dict[str, An
     assert frame.columns == pl.read_csv(run.folder.labels).columns
     assert frame["pcs_label"].to_list() == [one.label for one in run.outcomes]
     assert frame["pcs_confidence"].to_list() == pytest.approx([one.confidence for one in run.outcomes], abs=1e-6)
-    assert frame["gold"].count() == 150
+    assert (frame["gold"] != "").sum() == 150
 
 
 def test_a_long_result_shows_its_first_rows_and_how_to_get_the_others(results: dict[str, Any]) -> None:
