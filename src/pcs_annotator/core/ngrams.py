@@ -40,7 +40,8 @@ def count_ngrams(texts: Sequence[str]) -> csr_matrix:
     """Return how often n-grams of each column are in each text, `[text, column]`."""
     from scipy.sparse import vstack
 
-    return vstack([_counted(part) for part in _parts(texts)], format="csr")
+    first, *others = (_counted(part) for part in _parts(texts))
+    return vstack([first, *others], format="csr") if others else first
 
 
 def weigh(counts: csr_matrix, rarity: Floats) -> csr_matrix:

@@ -63,16 +63,11 @@ class TextModel:
 
     def read(self, texts: Sequence[str], labels: Sequence[str]) -> Floats:
         """Return the logarithm of every label's probability, `[text, label]`; `labels` names the columns."""
-        return _read(self, tuple(texts))[:, positions_of(labels, self.labels, "label of the text model")]
+        return _read(self, tuple(texts))[0][:, positions_of(labels, self.labels, "label of the text model")]
 
     def familiar(self, texts: Sequence[str]) -> Floats:
         """Return the share of the n-grams of each text that are in a gold text too; of a gold text, in another one."""
-        counts = count_ngrams(texts)
-        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        own_counts = np.array([text_key(text) in self.held_out for text in texts], dtype=np.intp)
-        in_texts = self._gold_texts_with()[counts.indices]
-        times = np.bincount(rows, in_texts > own_counts[rows], minlength=len(texts))
-        return np.asarray(times / np.maximum(np.bincount(rows, minlength=len(texts)), 1))
+        return _read(self, tuple(texts))[1]
 
     def telling_words(self, texts: Sequence[str], codes: Sequence[int]) -> list[list[TellingWord]]:
         """Return where the words are that speak most for or against a label of each text, as learned from gold texts.
@@ -84,7 +79,7 @@ class TextModel:
         if not words:
             return [[] for _ in texts]
         vectors, lengths = weigh_with_lengths(count_ngrams(words), self.rarity)
-        vectors.data *= 1 - 1 / np.maximum(self._gold_texts_with()[vectors.indices], 1)
+        vectors.data *= 1 - 1 / np.maximum(_gold_texts_with(self)[vectors.indices], 1)
         mean = self.weights.mean(axis=1)
         contributions = {code: lengths * (vectors @ (self.weights[:, code] - mean)) for code in {*codes}}
         row_of = {word: row for row, word in enumerate(words)}
@@ -96,10 +91,6 @@ class TextModel:
             shown = {word for word in strongest if abs(by_word[word]) >= LEAST_SAID}
             telling.append([TellingWord(start, end, by_word[word]) for start, end, word in text if word in shown])
         return telling
-
-    def _gold_texts_with(self) -> Floats:
-        """Return in how many gold texts the n-grams of every column are."""
-        return np.rint((1 + len(self.held_out)) / np.exp(self.rarity - 1) - 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -127,18 +118,30 @@ class TextModel:
         )
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _gold_texts_with(model: TextModel) -> Floats:
+    """Return in how many gold texts the n-grams of every column are."""
+    return np.rint((1 + len(model.held_out)) / np.exp(model.rarity - 1) - 1)
+
+
 @lru_cache(maxsize=REMEMBERED)  # labels, report and review ask about the same texts
-def _read(model: TextModel, texts: tuple[str, ...]) -> Floats:
-    log_probs = np.empty((len(texts), len(model.labels)))
+def _read(model: TextModel, texts: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Return what texts say about every label, and the share of their n-grams that are in other gold texts."""
+    log_probs, familiar = np.empty((len(texts), len(model.labels))), np.empty(len(texts))
+    held_out = [model.held_out.get(text_key(text)) for text in texts]
     for start in range(0, len(texts), READ_AT_A_TIME):
-        part = texts[start : start + READ_AT_A_TIME]
-        logits = weigh(count_ngrams(part), model.rarity) @ model.weights + model.offsets
-        log_probs[start : start + len(part)] = _bounded(log_softmax(logits))
-    for row, text in enumerate(texts):
-        known = model.held_out.get(text_key(text))
+        rows = slice(start, start + READ_AT_A_TIME)
+        counts = count_ngrams(texts[rows])
+        log_probs[rows] = _bounded(log_softmax(weigh(counts, model.rarity) @ model.weights + model.offsets))
+        sizes = np.diff(counts.indptr)
+        row_of = np.repeat(np.arange(len(sizes)), sizes)
+        own_texts = np.array([known is not None for known in held_out[rows]])[row_of]
+        shared = np.bincount(row_of, _gold_texts_with(model)[counts.indices] > own_texts, minlength=len(sizes))
+        familiar[rows] = shared / np.maximum(sizes, 1)
+    for row, known in enumerate(held_out):
         if known is not None:
             log_probs[row] = known
-    return log_probs
+    return log_probs, familiar
 
 
 def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0) -> TextModel | None:
