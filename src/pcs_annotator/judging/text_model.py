@@ -135,12 +135,12 @@ def _read(model: TextModel, texts: tuple[str, ...]) -> tuple[Floats, Floats]:
         log_probs[rows] = _bounded(log_softmax(weigh(counts, model.rarity) @ model.weights + model.offsets))
         sizes = np.diff(counts.indptr)
         row_of = np.repeat(np.arange(len(sizes)), sizes)
-        own_texts = np.array([known is not None for known in held_out[rows]])[row_of]
+        own_texts = np.array([logs is not None for logs in held_out[rows]])[row_of]
         shared = np.bincount(row_of, _gold_texts_with(model)[counts.indices] > own_texts, minlength=len(sizes))
         familiar[rows] = shared / np.maximum(sizes, 1)
-    for row, known in enumerate(held_out):
-        if known is not None:
-            log_probs[row] = known
+    for row, logs in enumerate(held_out):
+        if logs is not None:
+            log_probs[row] = logs
     return log_probs, familiar
 
 
