@@ -254,7 +254,7 @@ async def reading(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         values = await bodies.read_object(Request(scope, receive))
         texts, _ = bodies.texts_and_model(values, 100)
-        bodies.groups_of(values, len(texts))
+        bodies.of_each_text(values, "group", len(texts))
     except HTTPException as error:
         answer = PlainTextResponse(error.detail, error.status_code)
     except UserError as error:

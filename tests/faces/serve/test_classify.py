@@ -62,6 +62,23 @@ async def test_a_text_that_is_known_costs_nothing(run: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_answers_have_what_a_client_calls_its_texts(run: Path) -> None:
+    async with running(run) as one:
+        sent: list[dict[str, Any]] = [
+            {"custom_ids": ["a-1", None]},
+            {"custom_id": "b"},
+            {},
+            {"custom_ids": ["a-1"]},
+            {"custom_id": 7},
+        ]
+        answers = [await one.ask("POST", "/v1/classify", json={"input": TEXTS[:2], **more}) for more in sent]
+    named = [[item.get("custom_id") for item in answer["data"]] for status, answer in answers[:3] if status == 200]
+    assert named == [["a-1", None], ["b", "b"], [None, None]]
+    assert [status for status, _ in answers[3:]] == [400, 400]
+    assert "`custom_ids` must be a list of texts" in str(answers[3][1])
+
+
+@pytest.mark.asyncio
 async def test_copies_of_a_text_that_come_together_are_paid_for_once(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.1)
     async with running(stub_folder) as one:

@@ -61,15 +61,15 @@ def _text(value: object, where: str, *, pairs: bool = False) -> str:
     return value
 
 
-def groups_of(values: dict[str, Any], texts: int) -> list[str | None]:
-    """Return the groups of texts that a body names: `groups`, one for each, or `group` for all; None if it does not."""
-    groups = values.get("groups", [values.get("group")] * texts)
-    if not isinstance(groups, list) or len(groups) != texts:
-        raise HTTPException(400, "`groups` must be a list of texts, one for each text in `input`")
-    for position, group in enumerate(groups):
-        if group is not None and not isinstance(group, str):
-            raise HTTPException(400, f"`groups[{position}]` must be a text, not {kind_of(group)}")
-    return groups
+def of_each_text(values: dict[str, Any], field: str, texts: int) -> list[str | None]:
+    """Return what a body says of each text: `groups`, a list, or `group` for all texts; None if it does not."""
+    names = values.get(f"{field}s", [values.get(field)] * texts)
+    if not isinstance(names, list) or len(names) != texts:
+        raise HTTPException(400, f"`{field}s` must be a list of texts, one for each text in `input`")
+    for position, name in enumerate(names):
+        if name is not None and not isinstance(name, str):
+            raise HTTPException(400, f"`{field}s[{position}]` must be a text, not {kind_of(name)}")
+    return names
 
 
 def _check_number(texts: int, most: int) -> None:

@@ -102,10 +102,10 @@ class App:
         names = {self._model, *(name for each in self._services.values() for name in (each.name, each.version))}
         if model and model not in names:
             raise HTTPException(404, f"there is no model {model!r}: this service has {service.name!r}")
-        groups = bodies.groups_of(body, len(texts))
+        groups, own_ids = (bodies.of_each_text(body, field, len(texts)) for field in ("group", "custom_id"))
         until = time.monotonic() + self._seconds
         labelled = {name: await self._label(texts, each, until, groups) for name, each in self._services.items()}
-        return self._listed(labelled, request_id)
+        return self._listed(labelled, own_ids, request_id)
 
     @property
     def _model(self) -> str:
@@ -148,7 +148,9 @@ class App:
         if not task.cancelled():
             task.exception()  # who waits for it has it; asyncio would print it, and it may quote a text
 
-    def _listed(self, results: Mapping[str, Sequence[Classified]], request_id: str) -> dict[str, Any]:
+    def _listed(
+        self, results: Mapping[str, Sequence[Classified]], own_ids: Sequence[str | None], request_id: str
+    ) -> dict[str, Any]:
         """Return one item per text; of several variables, it has a field for each."""
         texts = [dict(zip(results, parts, strict=True)) for parts in zip(*results.values(), strict=True)]
         labels: object = {name: list(task.labels) for name, task in self._variables.items()}
@@ -159,7 +161,8 @@ class App:
         else:
             items, labels = [_item(each) for parts in texts for each in parts.values()], list(self.service.task.labels)
             warning = next(iter(warnings.values()), "")
-        indexed = [{"index": position, **each} for position, each in enumerate(items)]
+        named = [{} if own_id is None else {"custom_id": own_id} for own_id in own_ids]
+        indexed = [{"index": at, **named[at], **each} for at, each in enumerate(items)]
         all_found = [each for some in results.values() for each in some]
         sums = {name: sum(getattr(each.spent, name) for each in all_found) for name in Spent._fields[:4]}
         usage = {"prompt_tokens": sums["input_tokens"], "completion_tokens": sums["output_tokens"]}
