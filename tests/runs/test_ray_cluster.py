@@ -15,7 +15,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -328,6 +328,21 @@ def test_workers_are_sent_the_variables_of_the_working_folder_the_ledgers_passwo
     monkeypatch.delenv("PGPASSWORD")
     given = ask.CollectSettings(environment={"PCS_API_KEY": "mine"})
     assert ray_cluster.worker_settings(given, 2).environment == {"PCS_API_KEY": "mine"}
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:5432", "[::1]", "", "/team?host=/run/postgresql"])
+def test_several_machines_need_a_ledger_whose_address_means_one_server(host: str) -> None:
+    class Cluster:
+        @staticmethod
+        def nodes() -> list[dict[str, bool]]:
+            return [{"Alive": True}, {"Alive": alive}]
+
+    address = f"postgresql://me@{host}"
+    for alive in (False, True):
+        ray_cluster.refuse_own_host(Cluster, "postgresql://me@db.example.org/team")
+        ray_cluster.refuse_own_host(Cluster, "postgresql:///team?host=db.example.org")
+        with pytest.raises(ConfigError, match="name the server as all of them reach it") if alive else nullcontext():
+            ray_cluster.refuse_own_host(Cluster, address)
 
 
 @pytest.mark.parametrize(("rows", "batch"), [(None, 128), (0, 128), (3, 1), (400, 50), (10_000_000, 128)])

@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
 from pcs_annotator.asking.engine.call import Asker
@@ -53,6 +54,7 @@ async def ask_on_cluster(
     """Put the answers to a job into a ledger; return what was paid."""
     ray = check_cluster(ledger)
     workers, each = connect(ray, settings.cluster or ask.ClusterSettings(), job)
+    refuse_own_host(ray, str(ledger))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=settings.tally.rows_expected), BudgetTracker(settings.budget)
     if settings.follow is not None:
@@ -187,6 +189,15 @@ def check_cluster(ledger: LedgerAddress) -> Any:
         remedy = 'set ledger = "postgresql://…" under [ask], or --ledger postgresql://USER@HOST/DATABASE'
         raise ConfigError(f"--executor ray needs a ledger that all workers can reach: {remedy}")
     return ray
+
+
+def refuse_own_host(ray: Any, ledger: str) -> None:
+    """Raise if a cluster has several machines and the address of the ledger means another server on each."""
+    url = urlsplit(ledger)
+    host = url.hostname or parse_qs(url.query).get("host", ["localhost"])[0]
+    if host.startswith(("localhost", "127.", "::1", "/")) and sum(node["Alive"] for node in ray.nodes()) > 1:
+        remedy = "name the server as all of them reach it: --ledger postgresql://USER@HOST/DATABASE"
+        raise ConfigError(f"the cluster has several machines, and a ledger at {host} is another one on each: {remedy}")
 
 
 def connect(ray: Any, settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
