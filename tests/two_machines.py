@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -158,6 +159,7 @@ class Cluster:
     worker: Machine
     server: PostgresServer
     folder: Path  # of Ray's files
+    login: dict[str, str]  # a token of its own, whatever this machine's user has
 
     @property
     def address(self) -> str:
@@ -172,7 +174,7 @@ class Cluster:
         command = [str(RAY), "start", *where, f"--node-ip-address={machine.address}", *QUIET]
         log = self.folder / f"{machine.name}.log"
         with machine.inside(), log.open("w") as output:  # a file, since Ray's processes keep what they inherit open
-            variables = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+            variables = {**os.environ, **self.login, "PYTHONPATH": str(ROOT / "src")}
             done = subprocess.run(command, cwd=self.folder, env=variables, stdout=output, stderr=output, check=False)
         if done.returncode and attempts > 1:
             machine.kill("ray")
@@ -192,7 +194,7 @@ class Cluster:
 
     def start_pcs(self, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         """Start a command on the first machine, in a folder."""
-        variables = {"PGPASSWORD": PASSWORD, "COLUMNS": "200"}
+        variables = {"PGPASSWORD": PASSWORD, "COLUMNS": "200", **self.login}
         return self.head.start(RAY.with_name("pcs"), *arguments, cwd=folder, **variables)
 
     @contextmanager
@@ -217,4 +219,5 @@ def two_machines() -> Iterator[Cluster]:
         cabled_machines() as (head, worker),
         postgres_server(head.address, head.inside) as server,
     ):
-        yield Cluster(head, worker, server, Path(folder))
+        login = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+        yield Cluster(head, worker, server, Path(folder), login)
