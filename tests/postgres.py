@@ -10,8 +10,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ USER, PASSWORD = "labeller", "not-a-real-password"
 GUEST = "guest"
 """A role without rights."""
 _NUMBERS = count()
+Inside = Callable[[], AbstractContextManager[None]]
 
 
 def programs() -> Path | None:
@@ -30,10 +31,14 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """A server that can be stopped and started again; it has a role with a password, and trusts its socket."""
+    """A server that can be stopped and started again; it has a role with a password, and trusts its socket.
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
+    It listens at `host`, and is started inside of a context, such as another network namespace.
+    """
+
+    def __init__(self, binaries: Path, folder: Path, host: str, inside: Inside) -> None:
         self._binaries, self._folder, self._data = binaries, folder, folder / "data"
+        self._host, self._inside = host, inside
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
@@ -51,7 +56,7 @@ class PostgresServer:
         command += ["--no-sync", "--no-instructions", "--auth-local=trust", "--auth-host=scram-sha-256"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._identity)
         settings = {
-            "listen_addresses": "'127.0.0.1'",
+            "listen_addresses": f"'{self._host}'",
             "port": self.port,
             "unix_socket_directories": f"'{self._folder}'",
             "shared_buffers": "'16MB'",
@@ -61,6 +66,8 @@ class PostgresServer:
         lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(lines)
+        with (self._data / "pg_hba.conf").open("a") as file:
+            file.write("host all all samenet scram-sha-256\n")
 
     def start(self) -> None:
         """Start the server, and wait until it answers; it ends with the thread that started it."""
@@ -68,7 +75,8 @@ class PostgresServer:
 
         ends_with_this_thread = ["setpriv", "--pdeathsig", "QUIT"] if shutil.which("setpriv") else []
         command = [*ends_with_this_thread, str(self._binaries / "postgres"), "-D", str(self._data)]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self._folder, **self._identity)
+        with self._inside():
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self._folder, **self._identity)
         while True:
             try:
                 psycopg.connect(self._own("postgres")).close()
@@ -90,7 +98,7 @@ class PostgresServer:
         """Return the address of a new, empty ledger: a schema of its own in the database `team`."""
         options = f"options=-csearch_path%3Dledger{next(_NUMBERS)}"
         if with_password:
-            return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/team?{options}"
+            return f"postgresql://{USER}:{PASSWORD}@{self._host}:{self.port}/team?{options}"
         return f"{self._own('team', USER)}&{options}"
 
     def _create_role_and_database(self) -> None:
@@ -106,13 +114,13 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
+def postgres_server(host: str = "127.0.0.1", inside: Inside = nullcontext) -> Iterator[PostgresServer]:
     """Run a server until the end of the block."""
     binaries = programs()
     if binaries is None:
         raise RuntimeError("PostgreSQL is not installed")
     with tempfile.TemporaryDirectory(prefix="pcs-pg-") as folder:
-        server = PostgresServer(binaries, Path(folder))
+        server = PostgresServer(binaries, Path(folder), host, inside)
         server.create()
         server.start()
         try:

@@ -15,7 +15,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -314,15 +314,37 @@ def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.Monk
         ray_cluster.check_cluster("postgresql://host/team")
 
 
-def test_workers_are_sent_the_variables_of_the_working_folder_and_no_others(
+def test_workers_are_sent_the_variables_of_the_working_folder_the_ledgers_password_and_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    monkeypatch.setenv("PGPASSWORD", "word")
     Path(".env").write_text("PCS_API_KEY=sk-secret\nOPENAI_API_KEY=sk-older\n")
     settings = ask.CollectSettings(max_per_second=10, cluster=ask.ClusterSettings(workers=2))
     sent = pickle.loads(pickle.dumps(ray_cluster.worker_settings(settings, 2)))
-    assert sent.environment == {"PCS_API_KEY": "sk-secret"}
+    assert sent.environment == {"PCS_API_KEY": "sk-secret", "PGPASSWORD": "word"}
     assert (sent.max_per_second, sent.cluster) == (5, None)
+    monkeypatch.delenv("PGPASSWORD")
     given = ask.CollectSettings(environment={"PCS_API_KEY": "mine"})
     assert ray_cluster.worker_settings(given, 2).environment == {"PCS_API_KEY": "mine"}
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:5432", "[::1]", "", "/team?host=/run/postgresql"])
+def test_several_machines_need_a_ledger_whose_address_means_one_server(host: str) -> None:
+    class Cluster:
+        @staticmethod
+        def nodes() -> list[dict[str, bool]]:
+            return [{"Alive": True}, {"Alive": alive}]
+
+    address = f"postgresql://me@{host}"
+    for alive in (False, True):
+        ray_cluster.refuse_own_host(Cluster, "postgresql://me@db.example.org/team")
+        ray_cluster.refuse_own_host(Cluster, "postgresql:///team?host=db.example.org")
+        with pytest.raises(ConfigError, match="name the server as all of them reach it") if alive else nullcontext():
+            ray_cluster.refuse_own_host(Cluster, address)
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(None, 128), (0, 128), (3, 1), (400, 50), (10_000_000, 128)])
+def test_every_worker_is_handed_some_of_a_small_table(rows: int | None, batch: int) -> None:
+    assert ray_cluster.rows_per_batch(rows, workers=2) == batch

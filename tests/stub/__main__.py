@@ -5,6 +5,7 @@ import asyncio
 import gc
 import json
 import os
+import socket
 import time
 from contextlib import suppress
 
@@ -20,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     line.add_argument("--parent", type=int, default=os.getppid(), help="stop when this is no longer the parent process")
     fields = "fields of tests.stub.behaviour.Behaviour, as JSON"
     line.add_argument("--behaviour", type=json.loads, default={}, help=fields)
+    line.add_argument("--sockets", type=json.loads, default={}, help="machine → number of an open socket, as JSON")
     return line
 
 
@@ -27,7 +29,8 @@ async def serve(options: argparse.Namespace) -> None:
     """Serve until the time is up or the parent has ended."""
     behaviour = Behaviour().changed(options.behaviour)
     until = time.monotonic() + options.max_seconds
-    async with StubServer(behaviour, host=options.host, port=options.port) as stub:
+    sockets = {machine: socket.socket(fileno=number) for machine, number in options.sockets.items()}
+    async with StubServer(behaviour, host=options.host, port=options.port, sockets=sockets) as stub:
         print(stub.url, flush=True)
         gc.freeze()
         while time.monotonic() < until and os.getppid() == options.parent:

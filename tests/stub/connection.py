@@ -21,6 +21,7 @@ class Request(NamedTuple):
     head: bytes  # everything before the empty line
     lower: bytes  # the head in lower case
     body: bytes = b""
+    machine: str = ""  # where the caller is
     fault: int = 0  # HTTP status for refusing a request that was not read to its end, else 0
 
     def header(self, name: bytes) -> str:
@@ -56,8 +57,8 @@ class Reply(NamedTuple):
 class Connection(asyncio.Protocol):
     """A caller's connection: each request is answered before the next is read."""
 
-    def __init__(self, server: Stub) -> None:
-        self._server = server
+    def __init__(self, server: Stub, machine: str = "") -> None:
+        self._server, self._machine = server, machine
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
         self._needed = 0
@@ -104,7 +105,7 @@ class Connection(asyncio.Protocol):
         request = self._cut(data)
         if request is None:
             return
-        self._reply = reply = self._server.handle(request)
+        self._reply = reply = self._server.handle(request._replace(machine=self._machine))
         if reply.then == "hang":
             return
         if reply.delay > 0:

@@ -20,6 +20,7 @@ class Stats:
     max_in_flight: int
     questions: int  # different ones that were answered
     connections: int  # opened ones
+    by_machine: Mapping[str, int]  # questions by where their callers are; "" where the stub has only its own socket
     by_status: Mapping[int, int]  # complete replies by HTTP status
     by_kind: Mapping[str, int]  # questions by kind of reply: `answer`, a share's name, `limited` (the bucket), `401` …
     # times (`time.monotonic`, the same in all processes) of arrivals, answers and 429s: full stats, if recorded
@@ -47,6 +48,7 @@ class Counters:
         self.requests = self.answered = self.asked_again = self.abandoned = self.connections = 0
         self.max_in_flight = self.in_flight
         self.by_status: Counter[int] = Counter()
+        self.by_machine: Counter[str] = Counter()
         self.by_kind: Counter[str] = Counter()
         self.attempts: dict[bytes, int] = {}
         self.answers: dict[bytes, int] = {}
@@ -54,8 +56,9 @@ class Counters:
         self.answered_at: list[float] = []
         self.limited_at: list[float] = []
 
-    def arrived(self, question: bytes, *, record: bool) -> None:
+    def arrived(self, question: bytes, machine: str = "", *, record: bool) -> None:
         self.requests += 1
+        self.by_machine[machine] += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         self.asked_again += question in self.answers
@@ -95,6 +98,7 @@ class Counters:
             max_in_flight=self.max_in_flight,
             questions=len(self.answers),
             connections=self.connections,
+            by_machine=dict(self.by_machine),
             by_status=dict(self.by_status),
             by_kind=dict(self.by_kind),
             arrivals=tuple(self.arrivals) if full else (),

@@ -3,9 +3,10 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,16 @@ class StubProcess:
 
 
 @contextmanager
-def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 3600) -> Iterator[StubProcess]:
+def stub_process(
+    behaviour: Behaviour | None = None, *, max_seconds: float = 3600, sockets: Mapping[str, socket.socket] | None = None
+) -> Iterator[StubProcess]:
     """Run a stub in a separate process, which ends with the block, with this process, or after `max_seconds`."""
+    numbers = {machine: listening.fileno() for machine, listening in (sockets or {}).items()}
     given = json.dumps((behaviour or Behaviour()).to_json())
     command = [sys.executable, "-m", "tests.stub", "--behaviour", given]
-    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid())]
-    with subprocess.Popen(command, cwd=_FOLDER, stdout=subprocess.PIPE, text=True) as process:
+    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid()), "--sockets", json.dumps(numbers)]
+    kept = tuple(numbers.values())
+    with subprocess.Popen(command, cwd=_FOLDER, stdout=subprocess.PIPE, text=True, pass_fds=kept) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()

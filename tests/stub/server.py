@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal
 
@@ -127,7 +129,7 @@ class Stub:
 
     def _ask(self, request: Request, dialect: Dialect) -> Reply:
         mark = digest(request.path.encode("latin-1"), request.body)
-        self.counters.arrived(mark, record=self.behaviour.record_times)
+        self.counters.arrived(mark, request.machine, record=self.behaviour.record_times)
         kind, delay, reply = self._decide(request, dialect, mark)
         self.counters.by_kind[kind] += 1
         return reply._replace(question=mark, delay=delay)
@@ -215,27 +217,41 @@ def _closing(status: int, body: bytes) -> Reply:
 
 
 class StubServer:
-    """Runs a stub in this process: `async with StubServer(behaviour) as stub: …`."""
+    """Runs a stub in this process: `async with StubServer(behaviour) as stub: …`.
 
-    def __init__(self, behaviour: Behaviour | None = None, *, host: str = HOST, port: int = 0) -> None:
+    `sockets` are those of other machines (network namespaces), where callers reach it too.
+    """
+
+    def __init__(
+        self,
+        behaviour: Behaviour | None = None,
+        *,
+        host: str = HOST,
+        port: int = 0,
+        sockets: Mapping[str, socket.socket] | None = None,
+    ) -> None:
         if host != HOST:
             raise ValueError(f"the stub listens on {HOST} only: {host!r}")
         self.stub = Stub(behaviour or Behaviour())
         self._port = port
-        self._server: asyncio.Server | None = None
+        self._sockets = sockets or {}
+        self._servers: list[asyncio.Server] = []
 
     async def __aenter__(self) -> Stub:
-        connect: Callable[[], Connection] = lambda: Connection(self.stub)  # noqa: E731
-        self._server = await asyncio.get_running_loop().create_server(connect, HOST, self._port, backlog=4096)
-        self.stub.root = f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}"
+        loop = asyncio.get_running_loop()
+        self._servers = [await loop.create_server(partial(Connection, self.stub), HOST, self._port, backlog=4096)]
+        self.stub.root = f"http://{HOST}:{self._servers[0].sockets[0].getsockname()[1]}"
+        for machine, listening in self._sockets.items():
+            self._servers.append(await loop.create_server(partial(Connection, self.stub, machine), sock=listening))
         return self.stub
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._server is not None
-        self._server.close()
+        for server in self._servers:
+            server.close()
         for connection in tuple(self.stub.connections):
             connection.abort()
-        await self._server.wait_closed()
+        for server in self._servers:
+            await server.wait_closed()
         await asyncio.sleep(0)

@@ -6,6 +6,7 @@ order, as if all had been asked from here. Workers stop when this process no lon
 """
 
 import asyncio
+import atexit
 import logging
 import os
 import pickle
@@ -16,8 +17,10 @@ from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from functools import cached_property, partial
+from math import ceil
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
 from pcs_annotator.asking.engine.call import Asker
@@ -35,10 +38,11 @@ from pcs_annotator.core.votes import Strategy
 from pcs_annotator.models.provider import read_environment
 from pcs_annotator.runs import ask
 
-ROWS_PER_BATCH = 128
+ROWS_PER_BATCH = 128  # the most: those of a small table are smaller, so that every worker gets some
 BATCHES_PER_WORKER = 4  # while the last calls about one batch are awaited, the others are asked about
 BATCHES_PER_DATASET = 8_000  # texts that Ray holds at a time; models are opened anew after them
-ATTEMPTS = 10  # how many workers may be lost with the same batch
+ATTEMPTS = 30  # how often a batch may be lost; Ray takes six attempts until it notices that a machine is gone
+PASSWORD = "PGPASSWORD"  # read by PostgreSQL's library
 LOOK_SECONDS = 1.0  # pause between looks at whether the command still runs
 
 Done = tuple[Tally, Cost] | PcsError  # counts and cost of asking about some texts, or the error
@@ -50,6 +54,7 @@ async def ask_on_cluster(
     """Put the answers to a job into a ledger; return what was paid."""
     ray = check_cluster(ledger)
     workers, each = connect(ray, settings.cluster or ask.ClusterSettings(), job)
+    refuse_own_host(ray, str(ledger))
     # everything is counted again when the answers are read from the ledger
     tally, tracker = Tally(rows_expected=settings.tally.rows_expected), BudgetTracker(settings.budget)
     if settings.follow is not None:
@@ -58,7 +63,8 @@ async def ask_on_cluster(
     with redirect_stdout(sys.stderr), open_server_ledger(ledger) as opened:
         open_job = partial(ask.open_job, job.task, [annotator for annotator, _ in job.annotators], job.relations)
         sent = _pickled(ray, (open_job, worker_settings(settings, workers), strategy, str(ledger), opened.lead_run()))
-        results = _results(ray, workers, {**each, "fn_constructor_args": [sent]}, in_blocks(items, ROWS_PER_BATCH))
+        batches = in_blocks(items, rows_per_batch(tally.rows_expected, workers))
+        results = _results(ray, workers, {**each, "fn_constructor_args": [sent]}, batches)
         filling = asyncio.create_task(run_in_thread(partial(_count, results, tally, tracker, opened.__exit__)))
         try:
             async with showing(tally, tracker) if settings.progress else nullcontext():
@@ -68,6 +74,11 @@ async def ask_on_cluster(
                 opened.__exit__()  # workers see that, and finish their calls, because they may be billed
             await asyncio.gather(filling, return_exceptions=True)
         return opened.paid_in_run()
+
+
+def rows_per_batch(rows: int | None, workers: int) -> int:
+    """Return how many texts a worker is handed at a time."""
+    return min(ROWS_PER_BATCH, ceil(rows / (workers * BATCHES_PER_WORKER))) if rows else ROWS_PER_BATCH
 
 
 def _pickled(ray: Any, sent: object) -> bytes:
@@ -103,7 +114,8 @@ def _results(ray: Any, workers: int, how: dict[str, Any], batches: Iterable[Sequ
         for some in in_blocks(batches, BATCHES_PER_DATASET):
             # pickled, because a text may have lone surrogates
             texts = ray.data.from_items([pickle.dumps(batch) for batch in some], override_num_blocks=len(some))
-            pool = ray.data.ActorPoolStrategy(size=min(workers, len(some)))
+            size = min(workers, len(some))
+            pool = ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=BATCHES_PER_WORKER)
             done = texts.map_batches(Worker, batch_size=None, batch_format="pyarrow", compute=pool, **how)
             yield from (pickle.loads(row["done"]) for row in done.iter_rows())
     except ray.exceptions.RayError as error:
@@ -112,10 +124,15 @@ def _results(ray: Any, workers: int, how: dict[str, Any], batches: Iterable[Sequ
 
 
 def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
-    """Return the settings of one of several workers; of the environment, what `.env` says: the rest is for Ray."""
+    """Return the settings of one of several workers.
+
+    Of the environment they get what `.env` says and the password of the ledger: the rest is for Ray.
+    """
     environment, rate = settings.environment, settings.max_per_second
     if environment is None:
         environment = {name: key for name, key in read_environment(Path.cwd()).items() if name not in os.environ}
+    if PASSWORD in os.environ:
+        environment = {**environment, PASSWORD: os.environ[PASSWORD]}
     alone = replace(settings, cluster=None, progress=False, follow=None, on_variant=None, tally=Tally())
     return replace(alone, environment=environment, max_per_second=rate and rate / workers)
 
@@ -145,6 +162,8 @@ class Worker:
         import ray
 
         open_job, settings, strategy, address, run = pickle.loads(self._sent)
+        if PASSWORD in settings.environment:
+            os.environ.setdefault(PASSWORD, settings.environment[PASSWORD])
         job = open_job(replace(settings, environment={**os.environ, **settings.environment}))
         # a worker that is started again has the same name, and takes over what it had claimed
         name = str(ray.get_runtime_context().get_actor_id())
@@ -172,6 +191,15 @@ def check_cluster(ledger: LedgerAddress) -> Any:
     return ray
 
 
+def refuse_own_host(ray: Any, ledger: str) -> None:
+    """Raise if a cluster has several machines and the address of the ledger means another server on each."""
+    url = urlsplit(ledger)
+    host = url.hostname or parse_qs(url.query).get("host", ["localhost"])[0]
+    if host.startswith(("localhost", "127.", "::1", "/")) and sum(node["Alive"] for node in ray.nodes()) > 1:
+        remedy = "name the server as all of them reach it: --ledger postgresql://USER@HOST/DATABASE"
+        raise ConfigError(f"the cluster has several machines, and a ledger at {host} is another one on each: {remedy}")
+
+
 def connect(ray: Any, settings: ask.ClusterSettings, job: Job) -> tuple[int, dict[str, float]]:
     """Connect to a cluster, unless this process already is; return how many workers to start, and what each needs."""
     if not ray.is_initialized():
@@ -180,7 +208,13 @@ def connect(ray: Any, settings: ask.ClusterSettings, job: Job) -> tuple[int, dic
     has = ray.cluster_resources()
     cpus, gpus = has.get("CPU", 1.0), int(has.get("GPU", 0)) if with_gpus else 0
     workers = settings.workers or gpus or max(1, int(cpus))
-    return workers, {"num_cpus": min(1.0, cpus / workers), "num_gpus": 1 if gpus >= workers else 0}
+    # half of what there is, so that a worker whose machine is lost has room on another one
+    return workers, {"num_cpus": min(1.0, cpus / workers) / 2, "num_gpus": 1 if gpus >= workers else 0}
+
+
+def _shut_down(ray: Any) -> None:
+    with redirect_stdout(sys.stderr):  # Ray prints then what it has kept back
+        ray.shutdown()
 
 
 def _init(ray: Any, address: str) -> None:
@@ -193,6 +227,7 @@ def _init(ray: Any, address: str) -> None:
     def start_and_stay() -> None:
         try:
             ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR", namespace="pcs")
+            atexit.register(_shut_down, ray)
             started.set_result(None)
             threading.Event().wait()  # the processes of a local cluster die with the thread that started them
         except Exception as error:
