@@ -1,6 +1,7 @@
 """`pcs serve`: a fitted run that labels texts as they come, with its models and its ledger open."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -35,6 +36,7 @@ from pcs_annotator.runs.recent_texts import JudgeTogether
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
+_LOG = logging.getLogger(__name__)
 LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
 RETRY_SECONDS = 30.0  # until what failed is tried again: the disk may have been full for a moment
 TROUBLE_SECONDS = 30.0  # how long a failure counts without texts: a service that is not ready gets none
@@ -132,11 +134,11 @@ class Service:
         self._opened = _Opened(labeller, version, self._stream)
         if self._refit_every:
             self._seen[2:] = []  # there may be verdicts already
-            self._closing.callback(asyncio.create_task(self._watch()).cancel)
+        self._closing.callback(asyncio.create_task(self._watch()).cancel)
         return self
 
     async def _watch(self) -> None:
-        """Look for verdicts even if no text comes."""
+        """Look for verdicts and another version even if no text comes."""
         while True:
             self.look_for_changes()
             await asyncio.sleep(LOOK_EVERY)
@@ -306,6 +308,7 @@ class Service:
             self._say(
                 f"people found more errors among accepted texts{of} than was promised: nothing{of} is accepted now"
             )
+            _LOG.warning("promise withdrawn%(of)s: %(wrong)d wrong", {"of": of, "wrong": self.audits[broken[0]].wrong})
             await self._load()
         self._loading = None
         if self._refit_every and new - self._tried >= self._refit_every and self._fitting is None:
@@ -343,6 +346,7 @@ class Service:
         else:
             self.outdated, self._tried, self._seen[2:] = "", 0, []  # verdicts may have come while it was loaded
             self._say(f"the run has changed: {self._opened.version} is in use now")
+            _LOG.info("refit: version %(version)d is in use now", {"version": fitted.version})
             await before.retire()
         finally:
             self._loading = None
