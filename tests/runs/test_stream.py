@@ -15,6 +15,7 @@ import pytest
 
 from pcs_annotator import Item, Votes
 from pcs_annotator.base.errors import LedgerError, UnknownRow
+from pcs_annotator.reviewing import session
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs import service as labelling
@@ -116,6 +117,17 @@ def test_texts_that_come_while_people_review_are_shown_to_them(folder: Path) -> 
         assert review.progress("Ann").rows == before + 3
 
 
+def test_new_texts_of_a_stream_are_shown_before_a_backlog(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "LOOK_EVERY", 0.0)
+    for row in range(1000, 1003):
+        classify(folder, range(row, row + 1), EVERYTHING)
+    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+        shown = [review.next_row(name, "stream") for name in ("Ann", "Ben")]
+        classify(folder, range(1003, 1004), EVERYTHING)
+        shown += [review.next_row(name, "stream") for name in ("Cleo", "Dora")]
+    assert [row and row.text for row in shown] == [text(1002), text(1001), text(1003), text(1000)]
+
+
 def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     classify(folder, range(1000, 1060), EVERYTHING)
     assert judge_stream(folder, 100, truthfully) == 60
@@ -152,7 +164,8 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
 
 
 @pytest.mark.system
-def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
+def test_a_running_service_heeds_verdicts_and_fits(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "pcs_annotator")
     said: list[str] = []
 
     async def served() -> list[str]:
@@ -174,6 +187,9 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
     *decisions, version = asyncio.run(served())
     assert "review" in decisions
     assert any("people found more errors" in line for line in said)
+    events = [record.getMessage() for record in caplog.records if record.name.endswith("runs.service")]
+    assert events[0].startswith("promise withdrawn: ")
+    assert events[-1] == "refit: version 2 is in use now"
     assert version == "run@2"  # learned in the background, and taken over
 
 
