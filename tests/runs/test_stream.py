@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +14,17 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Item, Votes
+from pcs_annotator.asking.engine.call import Asker
+from pcs_annotator.asking.engine.item_asker import Missing
 from pcs_annotator.base.errors import LedgerError, UnknownRow
+from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.reviewing import session
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs import service as labelling
 from pcs_annotator.runs import stream as stream_module
 from pcs_annotator.runs.fits import list_versions
-from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.labeller import Labeller, LoadOptions
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
@@ -115,6 +118,35 @@ def test_texts_that_come_while_people_review_are_shown_to_them(folder: Path) -> 
         assert review.submit(given).queue == "stream"
         assert review.next_row("Ann", "stream") is None
         assert review.progress("Ann").rows == before + 3
+
+
+def test_a_text_that_the_models_failed_on_does_not_wait_for_people_and_one_that_comes_again_waits_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Labeller.ask
+
+    async def unanswered(self: Labeller, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
+        votes = await asked(self, items, part, missing)
+        part.tally.failed["no answer"] += 1
+        return replace(votes, codes=np.full_like(votes.codes, NOT_ASKED), grades=None, stated=None)
+
+    monkeypatch.setattr(Labeller, "ask", unanswered)
+    (failed,) = classify(folder, range(1000, 1001), EVERYTHING)
+    assert failed.error is not None
+    assert failed.error.kind == "model_unavailable"
+    with Stream(RunFolder(folder).stream) as stream:
+        assert stream.counts()["texts"] == 0
+    monkeypatch.setattr(Labeller, "ask", asked)
+
+    async def left_and_sent_again() -> None:
+        async with Service(folder, LoadOptions(saving=EVERYTHING, environment={})) as service:
+            left = asyncio.create_task(service.classify(text(1000)))
+            await asyncio.sleep(0)
+            left.cancel()
+            await asyncio.gather(left, *(service.classify(text(1000)) for _ in range(2)), return_exceptions=True)
+            assert service.waiting["texts"] == 1
+
+    asyncio.run(left_and_sent_again())
 
 
 def test_new_texts_of_a_stream_are_shown_before_a_backlog(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

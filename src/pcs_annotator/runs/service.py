@@ -247,8 +247,7 @@ class Service:
         asker = opened.labeller.asker
         part = asker.part(asker.shared)
         opened.users += 1
-        outcome, failed = None, None
-        probabilities: tuple[float, ...] = ()
+        outcome, failed, probabilities = None, None, tuple[float, ...]()
         try:
             by = opened.labeller.fitted.model.by
             group = given_or_detected(by, text, group) if by else ""
@@ -258,8 +257,9 @@ class Service:
             item = Item(id=f"serve:{token_hex(8)}", text=text)
             votes = await opened.labeller.ask([item], part)
             votes = replace(votes, groups=[group]) if by else votes
-            outcome, probabilities = await opened.judge.judge(item, votes)
-            failed = _why(part.tally) if outcome.label is None else None
+            if not (part.tally.failed and votes.silent[0]):  # people are not asked what a model may answer yet
+                outcome, probabilities = await opened.judge.judge(item, votes)
+            failed = _why(part.tally) if outcome is None or outcome.label is None else None
         except PcsError as error:
             self._opened.labeller.restart(asker)  # which may be another by now
             kind = KINDS.get(type(error), "model_unavailable")
