@@ -170,7 +170,8 @@ def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     assert certificate is not None
     assert certificate.gold_rows == 210  # all 60 were drawn, by a probability of 1
     assert len((folder / "labels.csv").read_text().splitlines()) == len(labels)  # the run's own rows
-    assert [one.gold_rows for one in list_versions(RunFolder(folder))] == [150, 210]
+    versions = list_versions(RunFolder(folder))
+    assert [(version.gold_rows, version.streamed_gold_rows) for version in versions] == [(150, 0), (150, 60)]
     assert Run.open(folder).model_in_force().certificate == certificate
     (again,) = classify(folder, range(2000, 2001))
     assert again.version == "run@2"
