@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 
@@ -253,6 +253,32 @@ async def show_rate_limit(latency: float, burst: int) -> None:
           "after the start")  # fmt: skip
 
 
+async def show_pace() -> None:
+    """Three models without faults, with random ones, and a provider that has only refused for a while."""
+    calm = await three_models({}, 2.0)
+    faults = await three_models({"share_429": 0.03, "share_500": 0.02}, 2.0)
+    outage = await three_models({"share_429": 1.0}, 20.0, then={"share_429": 0.0})
+    print(f"three models, 50 ms: {faults / calm:.0%} of the calls/s with 3 % 429 and 2 % 500; {outage / calm:.0%} from "
+          "second 10 to 20 after 20 s of nothing but 429")  # fmt: skip
+
+
+async def three_models(faults: dict[str, Any], wait: float, then: dict[str, Any] | None = None) -> float:
+    """Return the answers per second to three models in ten seconds, ten seconds after the faults have ended if any."""
+    with stub_process(Behaviour(latency_s=0.05, **faults)) as stub, tempfile.TemporaryDirectory() as folder:
+        names, settings = [f"{stub.url}#{name}" for name in ("one", "two", "three")], CollectSettings(environment={})
+        asking = asyncio.create_task(collect(TASK, items(10**6), names, ledger=Path(folder, "l.db"), settings=settings))
+        await asyncio.sleep(wait)
+        if then:
+            await asyncio.to_thread(lambda: stub.change(**then))
+            await asyncio.sleep(10)
+        before = settings.tally.calls
+        await asyncio.sleep(10)
+        answered = settings.tally.calls - before
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    return answered / 10
+
+
 async def show_faults() -> None:
     behaviour = Behaviour(
         latency_s=0.01,
@@ -333,6 +359,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "job": lambda: asyncio.run(show_job()),
     "adaptive": lambda: asyncio.run(show_adaptive()),
     "rate": lambda: [asyncio.run(show_rate_limit(*case)) for case in ((0.02, 10), (0.05, 100))],
+    "pace": lambda: asyncio.run(show_pace()),
     "faults": lambda: asyncio.run(show_faults()),
     "kills": show_kills,
     "memory": show_memory,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from starlette.exceptions import HTTPException
 
 from pcs_annotator import alabel, arun
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.faces.serve.bodies import TextQueue
 from tests.stub import Behaviour, StubServer
 
 KEY = "sk-test-0123456789abcdef0123"
@@ -72,6 +77,46 @@ def test_the_command_logs_where_it_is_told_to(
     assert "INFO pcs_annotator.verbs.run: RunResult" in logged
     assert main([*command, "--json"]) == 0
     assert "pcs_annotator" not in capsys.readouterr().err
+
+
+def test_a_budget_and_a_queue_are_logged_at_80_and_at_100_percent_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pcs_annotator")
+    tracker = BudgetTracker(Budget(calls=10))
+    for _ in range(10):
+        assert tracker.hold(Cost(None, 1))
+        tracker.pay(Cost(None, 1))
+        tracker.release(Cost(None, 1))
+    for _ in range(3):
+        with pytest.raises(BudgetReached):
+            tracker.check(Cost(None, 1))
+    queue = TextQueue(10)
+    for _ in range(10):
+        queue.take(1)
+    for _ in range(3):
+        with pytest.raises(HTTPException):
+            queue.take(1)
+    logged = [record.getMessage() for record in caplog.records]
+    option = logged[0].partition(":")[0]
+    assert logged == [
+        f"{option}: 80 % is spent",
+        f"{option}: 100 % is spent",
+        "queue length 8 of 10",
+        "queue length 11 of 10",
+    ]
+
+
+def test_events_are_lines_of_json_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(20)))
+    asked = ["texts.csv", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original"]
+    main(["--log-json", "run", *asked, "--max-calls", "10"])
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    events = [json.loads(line) for line in lines]
+    spent = [event["percent"] for event in events if "percent" in event]
+    assert spent == [80, 100]
+    assert all(event["level"] in ("INFO", "WARNING") and event["message"] and event["time"] for event in events)
 
 
 def test_a_library_logs_nothing_of_its_own_accord() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +14,17 @@ import numpy as np
 import pytest
 
 from pcs_annotator import Item, Votes
+from pcs_annotator.asking.engine.call import Asker
+from pcs_annotator.asking.engine.item_asker import Missing
 from pcs_annotator.base.errors import LedgerError, UnknownRow
+from pcs_annotator.core.votes import NOT_ASKED
+from pcs_annotator.reviewing import session
 from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import Given, ReviewOptions
 from pcs_annotator.runs import service as labelling
 from pcs_annotator.runs import stream as stream_module
 from pcs_annotator.runs.fits import list_versions
-from pcs_annotator.runs.labeller import LoadOptions
+from pcs_annotator.runs.labeller import Labeller, LoadOptions
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
@@ -116,6 +120,46 @@ def test_texts_that_come_while_people_review_are_shown_to_them(folder: Path) -> 
         assert review.progress("Ann").rows == before + 3
 
 
+def test_a_text_that_the_models_failed_on_does_not_wait_for_people_and_one_that_comes_again_waits_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Labeller.ask
+
+    async def unanswered(self: Labeller, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
+        votes = await asked(self, items, part, missing)
+        part.tally.failed["no answer"] += 1
+        return replace(votes, codes=np.full_like(votes.codes, NOT_ASKED), grades=None, stated=None)
+
+    monkeypatch.setattr(Labeller, "ask", unanswered)
+    (failed,) = classify(folder, range(1000, 1001), EVERYTHING)
+    assert failed.error is not None
+    assert failed.error.kind == "model_unavailable"
+    with Stream(RunFolder(folder).stream) as stream:
+        assert stream.counts()["texts"] == 0
+    monkeypatch.setattr(Labeller, "ask", asked)
+
+    async def left_and_sent_again() -> None:
+        async with Service(folder, LoadOptions(saving=EVERYTHING, environment={})) as service:
+            left = asyncio.create_task(service.classify(text(1000)))
+            await asyncio.sleep(0)
+            left.cancel()
+            await asyncio.gather(left, *(service.classify(text(1000)) for _ in range(2)), return_exceptions=True)
+            assert service.waiting["texts"] == 1
+
+    asyncio.run(left_and_sent_again())
+
+
+def test_new_texts_of_a_stream_are_shown_before_a_backlog(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "LOOK_EVERY", 0.0)
+    for row in range(1000, 1003):
+        classify(folder, range(row, row + 1), EVERYTHING)
+    with Review.open(folder, ReviewOptions(refit_every=0)) as review:
+        shown = [review.next_row(name, "stream") for name in ("Ann", "Ben")]
+        classify(folder, range(1003, 1004), EVERYTHING)
+        shown += [review.next_row(name, "stream") for name in ("Cleo", "Dora")]
+    assert [row and row.text for row in shown] == [text(1002), text(1001), text(1003), text(1000)]
+
+
 def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     classify(folder, range(1000, 1060), EVERYTHING)
     assert judge_stream(folder, 100, truthfully) == 60
@@ -126,7 +170,8 @@ def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     assert certificate is not None
     assert certificate.gold_rows == 210  # all 60 were drawn, by a probability of 1
     assert len((folder / "labels.csv").read_text().splitlines()) == len(labels)  # the run's own rows
-    assert [one.gold_rows for one in list_versions(RunFolder(folder))] == [150, 210]
+    versions = list_versions(RunFolder(folder))
+    assert [(version.gold_rows, version.streamed_gold_rows) for version in versions] == [(150, 0), (150, 60)]
     assert Run.open(folder).model_in_force().certificate == certificate
     (again,) = classify(folder, range(2000, 2001))
     assert again.version == "run@2"
@@ -152,7 +197,8 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
 
 
 @pytest.mark.system
-def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
+def test_a_running_service_heeds_verdicts_and_fits(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "pcs_annotator")
     said: list[str] = []
 
     async def served() -> list[str]:
@@ -174,6 +220,9 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path) -> None:
     *decisions, version = asyncio.run(served())
     assert "review" in decisions
     assert any("people found more errors" in line for line in said)
+    events = [record.getMessage() for record in caplog.records if record.name.endswith("runs.service")]
+    assert events[0].startswith("promise withdrawn: ")
+    assert events[-1] == "refit: version 2 is in use now"
     assert version == "run@2"  # learned in the background, and taken over
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,11 @@ from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.runs.fits import list_versions, numbers, promises_less
 from pcs_annotator.runs.gold_labels import FromPeople
+from pcs_annotator.runs.labeller import LoadOptions
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
+from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
@@ -81,6 +84,21 @@ def test_going_back_brings_back_labels_model_promise_and_what_is_asked(folder: P
     use_version(folder, 2)
     assert (folder / "labels.csv").read_bytes() == labels
     assert model_of(folder) == model
+
+
+@pytest.mark.system
+def test_another_version_reaches_a_service_that_gets_no_text(folder: Path) -> None:
+    async def served() -> str:
+        with simulated_models():
+            async with Service(folder, LoadOptions(environment={})) as service:
+                assert service.version == "run@2"
+                await asyncio.to_thread(use_version, folder, 1)
+                async with asyncio.timeout(60):
+                    while service.version == "run@2":
+                        await asyncio.sleep(0.05)
+                return service.version
+
+    assert asyncio.run(served()) == "run@1"
 
 
 def test_two_versions_can_be_compared(folder: Path) -> None:

@@ -230,3 +230,14 @@ def test_a_public_set_is_a_stream_too(tmp_path: Path) -> None:
     before = stream.fingerprint()
     path.write_text("id,title\n1,Another\n", encoding="utf-8")
     assert open_stream(f"fakenewsnet:{tmp_path}", Columns(), limit=5).fingerprint() != before
+
+
+def test_a_text_of_more_than_a_megabyte_is_refused_with_its_file_and_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("text\nshort\n" + "é" * 500_001 + "\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"long\.csv, row 3: .* 1\.0 MB, more than 1 MB: .*PCS_MAX_TEXT_MB=2 "):
+        open_stream(path, Columns()).read()
+    monkeypatch.setenv("PCS_MAX_TEXT_MB", "2")
+    assert len(open_stream(path, Columns()).read().items) == 2

@@ -272,7 +272,8 @@ class Queues:
             places: Array = np.flatnonzero(self.state.conflict & ~self.state.by(reviewer))
             yield from places.tolist()
             return
-        undrawn = {"stream": self.rows.streamed, "finish": self.rows.to_finish[0]}
+        # the newest texts of a stream come first: somebody may still wait for them, and nobody for a backlog
+        undrawn = {"stream": self.rows.streamed[::-1], "finish": self.rows.to_finish[0]}
         places = undrawn[queue] if queue in undrawn else self._places(queue)
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
             places = np.concatenate([self.sequence.at_random, places])

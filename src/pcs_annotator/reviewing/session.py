@@ -1,6 +1,7 @@
 """`Review`: what a page for reviewing calls. All of it is synchronous and quick, and called from one thread."""
 
 import statistics
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -37,6 +38,7 @@ from pcs_annotator.runs.review_state import ReviewState, now
 
 NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
 LONGEST_PAUSE = 600.0  # seconds; a person who took longer for a row was away
+LOOK_EVERY = 5.0  # seconds between looks for new texts of a stream while a backlog of it is left
 LATEST = 50  # how many verdicts pace is computed from
 
 
@@ -59,6 +61,7 @@ class Review:
 
     def _use(self, rows: Rows, state: ReviewState) -> None:
         self.rows, self.state, self._stream_size = rows, state, _size_of(rows.run.folder.stream)
+        self._looked_at = time.monotonic()
         self.queues = Queues(rows, state, self._options)
         self._draws = Draws([self.queues], seed=self._options.seed)
         self.refits = Refits(rows, self._options.refit_every, state.since)
@@ -134,6 +137,9 @@ class Review:
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
         self.take_new_model()
+        if queue == "stream" and time.monotonic() >= self._looked_at + LOOK_EVERY:
+            self._looked_at = time.monotonic()
+            self.take_new_texts()
         row = self._draws.next(reviewer, queue)
         if row is None and queue == "stream" and self.take_new_texts():
             row = self._draws.next(reviewer, queue)

@@ -44,7 +44,7 @@ class Version(NamedTuple):
 
     number: int
     made: str  # when, in UTC
-    gold_rows: int
+    gold_rows: int  # those of the run's table
     accuracy: float | None  # of held-out gold rows; None if there were too few
     accepted: float | None  # share of the run's rows that are accepted; None without a promise
     fit_id: str  # a digest of the model
@@ -55,6 +55,7 @@ class Version(NamedTuple):
     error_interval: Interval | None = None  # of the error rate that this means
     calls: int | None = None  # what had been paid for until then; None with a ledger that others use
     usd: float | None = None
+    streamed_gold_rows: int = 0  # texts that came later, and have a verdict
 
     @property
     def error(self) -> float | None:
@@ -116,7 +117,8 @@ def _summary(at: RunFolder, number: int, in_use: int) -> Version:
         return Version(
             number=number,
             made=values["made"],
-            gold_rows=values["weights"]["diagnostics"]["gold_rows"],
+            gold_rows=values["weights"]["diagnostics"]["gold_rows"] - values.get("streamed_gold", 0),
+            streamed_gold_rows=values.get("streamed_gold", 0),
             accuracy=accuracy.get("value"),
             accuracy_interval=Interval(*accuracy["interval"]) if accuracy else None,
             audited=audit.get("rows", 0),

@@ -292,6 +292,8 @@ class Run:
         tested = self.note_test(certificate, settings)  # noted first: an interruption must not hide a test
         notes = {"fit": fits, "verdicts_until": self.gold.verdicts.last, "gold_ids": self.gold_ids, "tested": tested}
         notes |= {"since": dict(self.gold.since)} if self.gold.since else {}
+        if streamed := len(self.dataset.streamed):
+            notes["streamed_gold"] = sum(label is not None for label in self.gold.labels[-streamed:])
         if self.folder.model.exists() and self._earlier_model() is None:
             set_aside(self.folder.model)  # a damaged one is kept
         model = {**model_file(learned, settings, self.votes.labels), **notes}

@@ -1,6 +1,7 @@
 """Texts of a stream: judged together if they come together; the last few hundred are compared with those of the run."""
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.promise.drift import Drift, Profile, drift_together, gathered, level_of_look, profiles
 from pcs_annotator.runs.stream import StreamMemory
 
+_LOG = logging.getLogger(__name__)
 RECENT_TEXTS, COMPARED_EVERY = 500, 100
 Profiles = Mapping[str, Profile]
 GATHER_SECONDS = 0.05  # texts that are complete within this time are judged together: alone, each takes 1 ms
@@ -85,6 +87,10 @@ class RecentTexts:
             test.found = together._replace(found=False)
         for name in calm if together.found else ():
             self._tests[name].found, self._tests[name].alarm = together, time.time()
+            _LOG.warning(
+                "drift alarm for %(group)s (p = %(p_value).2g)",
+                {"group": name or "all texts", "p_value": together.p_value},
+            )
 
 
 class _Test:

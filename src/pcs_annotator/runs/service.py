@@ -1,6 +1,7 @@
 """`pcs serve`: a fitted run that labels texts as they come, with its models and its ledger open."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -35,6 +36,7 @@ from pcs_annotator.runs.recent_texts import JudgeTogether
 from pcs_annotator.runs.stream import Stream
 from pcs_annotator.tables.files import read_json
 
+_LOG = logging.getLogger(__name__)
 LOOK_EVERY = 1.0  # seconds between looks at the run folder, which `pcs fit` may have changed
 RETRY_SECONDS = 30.0  # until what failed is tried again: the disk may have been full for a moment
 TROUBLE_SECONDS = 30.0  # how long a failure counts without texts: a service that is not ready gets none
@@ -132,11 +134,11 @@ class Service:
         self._opened = _Opened(labeller, version, self._stream)
         if self._refit_every:
             self._seen[2:] = []  # there may be verdicts already
-            self._closing.callback(asyncio.create_task(self._watch()).cancel)
+        self._closing.callback(asyncio.create_task(self._watch()).cancel)
         return self
 
     async def _watch(self) -> None:
-        """Look for verdicts even if no text comes."""
+        """Look for verdicts and another version even if no text comes."""
         while True:
             self.look_for_changes()
             await asyncio.sleep(LOOK_EVERY)
@@ -245,8 +247,7 @@ class Service:
         asker = opened.labeller.asker
         part = asker.part(asker.shared)
         opened.users += 1
-        outcome, failed = None, None
-        probabilities: tuple[float, ...] = ()
+        outcome, failed, probabilities = None, None, tuple[float, ...]()
         try:
             by = opened.labeller.fitted.model.by
             group = given_or_detected(by, text, group) if by else ""
@@ -256,8 +257,9 @@ class Service:
             item = Item(id=f"serve:{token_hex(8)}", text=text)
             votes = await opened.labeller.ask([item], part)
             votes = replace(votes, groups=[group]) if by else votes
-            outcome, probabilities = await opened.judge.judge(item, votes)
-            failed = _why(part.tally) if outcome.label is None else None
+            if not (part.tally.failed and votes.silent[0]):  # people are not asked what a model may answer yet
+                outcome, probabilities = await opened.judge.judge(item, votes)
+            failed = _why(part.tally) if outcome is None or outcome.label is None else None
         except PcsError as error:
             self._opened.labeller.restart(asker)  # which may be another by now
             kind = KINDS.get(type(error), "model_unavailable")
@@ -306,6 +308,7 @@ class Service:
             self._say(
                 f"people found more errors among accepted texts{of} than was promised: nothing{of} is accepted now"
             )
+            _LOG.warning("promise withdrawn%(of)s: %(wrong)d wrong", {"of": of, "wrong": self.audits[broken[0]].wrong})
             await self._load()
         self._loading = None
         if self._refit_every and new - self._tried >= self._refit_every and self._fitting is None:
@@ -343,6 +346,7 @@ class Service:
         else:
             self.outdated, self._tried, self._seen[2:] = "", 0, []  # verdicts may have come while it was loaded
             self._say(f"the run has changed: {self._opened.version} is in use now")
+            _LOG.info("refit: version %(version)d is in use now", {"version": fitted.version})
             await before.retire()
         finally:
             self._loading = None

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ ROW_NUMBERS = "row"  # instead of an ID column: rows are numbered, unless a colu
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 32 * 1024**2  # long texts make chunks of fewer rows
 MOST_SUSPECTS = 1_000
+MOST_MEGABYTES = "PCS_MAX_TEXT_MB"  # the variable with the most megabytes of a text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +264,10 @@ class TableStream:
         firsts = {name: column[0].as_py() for name, column in columns_of(table).items()}
         if numbers[0] == 1 and all(str(first).strip() == name.strip() for name, first in firsts.items()):
             raise TableError(f"{self.name}: row {row_number(self.name, 1)} repeats the header: remove one of the two")
-        rows = zip(self._names(numbers, table), texts_in(table, self.columns.text or ""), strict=True)
+        texts = texts_in(table, self.columns.text or "")
+        for number, text in zip(numbers, texts, strict=True):
+            _refuse_long(text, f"{self.name}, row {row_number(self.name, number)}")
+        rows = zip(self._names(numbers, table), texts, strict=True)
         return Dataset(
             name=self.name,
             table=table,
@@ -295,6 +300,14 @@ class TableStream:
     def _refuse_empty(self, rows: int) -> None:
         if not rows:
             raise TableError(f"{self.name} has a header but no rows: add texts to label")
+
+
+def _refuse_long(text: str, where: str) -> None:
+    """Raise if a text has more than a megabyte: it is a whole file by mistake, and would be paid for."""
+    most = float(os.environ.get(MOST_MEGABYTES, "1"))
+    if len(text) > most * 2.5e5 and (size := len(text.encode("utf-8", "replace")) / 1e6) > most:
+        remedy = f"cut it or leave it out; {MOST_MEGABYTES}={math.ceil(size)} in the environment takes such texts"
+        raise TableError(f"{where}: the text has {size:,.1f} MB, more than {most:g} MB: {remedy}")
 
 
 class IdCheck:

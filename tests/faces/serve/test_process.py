@@ -52,6 +52,24 @@ def test_a_signal_lets_requests_finish(stub_folder: Path, stub: StubProcess) -> 
     assert "last text" not in log
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_although_the_model_only_refuses(
+    stub_folder: Path, stub: StubProcess, number: signal.Signals
+) -> None:
+    stub.change(share_429=1.0)
+
+    async def talk(service: ServiceProcess) -> None:
+        asked = asyncio.create_task(_classify(service.url, "A text that gets no answer."))
+        while not stub.stats().requests:
+            await asyncio.sleep(0.02)
+        service.process.send_signal(number)
+        assert await asked == 503
+
+    with service_process(stub_folder, "--timeout", "4") as service:
+        asyncio.run(asyncio.wait_for(talk(service), 60))
+        assert service.process.wait(timeout=60) == 0  # a model is given up after 900 seconds of refusals
+
+
 def test_every_answer_that_a_client_got_is_in_the_ledger_after_a_kill(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.02)
     todo = iter([f"Text {row} before the end." for row in range(200)])

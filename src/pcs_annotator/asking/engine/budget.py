@@ -1,6 +1,7 @@
 """A limit on what may be spent, and what calls are expected to cost."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerSums, PaidInRun
 from pcs_annotator.base.errors import BudgetReached
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 
+_LOG = logging.getLogger(__name__)
 UNLIMITED_ANSWER = 4096  # tokens of the longest answer when the request sets no limit
 FIRST_ANSWER = 20  # tokens to expect in an answer to a question before there is any
 FIRST_THINKING_SHARE = 0.25  # share of the tokens for thinking to expect before there is any answer
@@ -186,6 +188,7 @@ class BudgetTracker(Expenses):
         self._held_calls = 0
         self._held_for_batches = 0
         self._waiting: list[asyncio.Future[None]] = []
+        self._logged: set[tuple[str, int, object]] = set()
 
     async def reserve(self, expect: Callable[[], Cost]) -> Cost:
         """Reserve what a call is expected to cost, when there is room for it, and return that.
@@ -223,6 +226,7 @@ class BudgetTracker(Expenses):
         if self._reached(expected):
             self._elsewhere = self._look()  # a new day may have begun
         if option := self._reached(expected):
+            self._log_share(option, 100)
             raise BudgetReached(
                 f"{option} is reached; paid answers are kept: set it higher to continue, or leave it out"
             )
@@ -232,10 +236,20 @@ class BudgetTracker(Expenses):
         limits = self._limits(expected)
         return next((limit.option for limit in limits if _beyond(limit.spent + limit.cost, limit.most)), "")
 
+    def _log_share(self, option: str, percent: int) -> None:
+        event = option, percent, self._day  # once, of a daily budget once a day
+        if self.budget.calls != 0 and event not in self._logged:  # with no calls, only known answers are wanted
+            self._logged.add(event)
+            _LOG.warning("%(option)s: %(percent)d %% is spent", {"option": option, "percent": percent})
+
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
         self._elsewhere = self._look()
-        if any(_beyond(limit.spent + limit.held + limit.cost, limit.most) for limit in self._limits(expected)):
+        limits = list(self._limits(expected))
+        for limit in limits:
+            if limit.spent >= 0.8 * limit.most:
+                self._log_share(limit.option, 80)
+        if any(_beyond(limit.spent + limit.held + limit.cost, limit.most) for limit in limits):
             return False
         self._held_usd += expected.usd or 0.0
         self._held_tokens += expected.tokens

@@ -230,10 +230,12 @@ class TaskPool:
 
     async def _finish_calls(self) -> None:
         """Give calls in flight a few seconds to finish, because they may be billed; then cancel them."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=SECONDS_TO_FINISH)
-        for task in self._tasks:
-            task.cancel()
+        try:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=SECONDS_TO_FINISH)
+        finally:
+            for task in self._tasks:
+                task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _guarded(self, part: Work, room: asyncio.Semaphore) -> None:

@@ -10,38 +10,46 @@ from pcs_annotator.base.errors import ModelDown, PcsError, warn_user
 from pcs_annotator.core.chat import RateHint
 
 FIRST_RATE = 8.0
+SLOWEST = 0.3  # calls per second to a server that only refuses: how soon its recovery is noticed
 BELOW_LIMIT = 0.97
 SHORTEST_MEASUREMENT = 0.5  # minimum number of seconds between two refusals for measuring a throughput
 FEW_ANSWERS = 20
-MOSTLY_REFUSED = 0.6
+TOLERATED, MOST_TOLERATED = 0.1, 0.6  # share of refusals, above that with another cause, that shows a limit
+CUTS_BEFORE_TRIAL, MOST_CUTS_BEFORE_TRIAL = 2, 12
+TRIAL_CALLS, TRIAL_SHARE = 40, 0.35  # of twice the rate that a limit allows, half are refused
+OUTAGE = 5.0  # seconds without an answer after which an answer means that an outage is over
 SHORT_PAUSE = 0.1
 LATE_SECONDS = 0.03  # how late a call may be and count as on time: 100 per second are passed by 3 at most
 LONGEST_PAUSE = 60.0
 
 
 class LearnedRate:
-    """A rate that is unlimited until the first refusal (429) and close to the server's limit soon after.
+    """A rate that is unlimited until a tenth of the calls is refused (429), and close to the limit soon after.
 
-    It is unknown how many of the answers before the first refusal were part of an allowed burst, so the rate starts low
-    and doubles every second until the next refusal, which comes near the limit. From then on every refusal measures the
+    It is unknown how many of the answers before the first cut were part of an allowed burst, so the rate starts low and
+    doubles every second until the next refusal, which comes near the limit. From then on every refusal measures the
     limit: it is between the rate of answers since the last refusal and the rate of sending. The rate is set 3 % below
-    and rises again, slowly at first. Refusals that stay as frequent however slowly calls are sent have another cause:
-    the rate is then unlimited again, until nearly all calls are refused.
+    and rises again, slowly at first. Now and then a refusal is answered with a trial of twice the rate instead: if not
+    many more are refused, refusals have another cause, and the next one doubles the rate again. After an outage, the
+    rate soon is what it was before.
     """
 
     def __init__(self) -> None:
         self._rate = math.inf
+        self._rate_before_outage = FIRST_RATE
         self._tokens = 0.0
         self._tokens_at = 0.0
         self._cut_at = -math.inf
-        self._answers = 0
-        self._measured = False
+        self._answered_at = -math.inf
+        self._answers = self._refusals = 0  # since the last cut
+        self._measured = self._restarted = False  # since the first refusal; since an outage
         self._recent: deque[float] = deque(maxlen=10_000)
         self._refused_share = 0.0
-        self._cuts_in_vain = 0
-        self._rate_before_vain = 0.0
-        self._drop_needed = 3.0
-        self._indifferent = False
+        self._in_trial = False
+        self._share_before = 0.0
+        self._answers_before = self._refusals_before = 0  # a trial, since the last one
+        self._cuts_left = self._cuts_before_trial = CUTS_BEFORE_TRIAL
+        self._other_share = 0.0  # share of the calls that is refused for another reason than the rate
 
     def delay(self, now: float) -> float:
         """Return the seconds until another call may be sent."""
@@ -61,6 +69,11 @@ class LearnedRate:
 
     def answered(self, now: float) -> None:
         """Record an answer."""
+        if now - self._answered_at > OUTAGE and self._answered_at < self._cut_at and self._rate < math.inf:
+            before = self._rate_before_outage
+            self._cut(max(self._rate, before / 4, min(before, FIRST_RATE)), now)
+            self._measured, self._restarted = False, True
+        self._answered_at = now
         self._answers += 1
         self._refused_share *= 0.98
         if not self._measured and self._rate < math.inf:
@@ -69,22 +82,66 @@ class LearnedRate:
     def refused(self, sent_at: float, now: float, in_flight: int, retry_after: float | None) -> float:
         """Record a refusal and return how many seconds to send nothing.
 
-        Only the first refusal of a call sent after the last cut carries new information.
+        Only a refusal of a call sent after the last cut carries new information.
         """
-        self._refused_share = 0.98 * self._refused_share + 0.02
-        if sent_at <= self._cut_at or (self._indifferent and self._refused_share < MOSTLY_REFUSED):
+        if sent_at <= self._cut_at:
             return 0.0
-        if self._indifferent:
-            # nearly all calls are refused now, so the rate matters after all: require more evidence next time
-            self._indifferent, self._drop_needed = False, 3 * self._drop_needed
+        self._refusals += 1
+        self._refused_share = 0.98 * self._refused_share + 0.02
+        if self._in_trial and not self._trial_fails():
+            if self._answers + self._refusals >= TRIAL_CALLS:
+                self._pass_trial(now)
+            return 0.0
+        if not self._in_trial and self._is_tolerated(retry_after):
+            return 0.0
+        if self._measured and self._answers and not self._in_trial and not self._cuts_left:
+            self._try_double(now)
+            return 0.0
         limit = self._measure(now, in_flight)
-        self._rate = max(BELOW_LIMIT * limit, 0.1)
-        self._cut_at, self._answers = now, 0
-        self._tokens, self._tokens_at = 0.0, now
-        if self._cuts_in_vain >= 4 and self._rate * self._drop_needed < self._rate_before_vain:
-            # much slower, and refused as often as before: the refusals do not depend on the rate
-            self._indifferent, self._rate, self._measured, self._cuts_in_vain = True, math.inf, False, 0
-        return _pause(retry_after, limit)
+        pause = _pause(retry_after, limit)
+        if self._answers:
+            self._rate_before_outage = limit
+            self._count_before_trial()
+        self._cut(max(BELOW_LIMIT * limit, SLOWEST), now + pause)
+        return pause
+
+    def _is_tolerated(self, retry_after: float | None) -> bool:
+        """Return whether so few calls are refused that this shows no limit; a limit that is known bears no refusal."""
+        told_to_wait = self._answered_at == -math.inf and (retry_after or 0.0) > 1
+        if told_to_wait or not (self._rate == math.inf or self._other_share or self._restarted):
+            return False
+        return self._refused_share <= min(TOLERATED + 2 * self._other_share, MOST_TOLERATED)
+
+    def _count_before_trial(self) -> None:
+        self._answers_before += self._answers
+        self._refusals_before += self._refusals
+
+    def _try_double(self, now: float) -> None:
+        self._count_before_trial()
+        self._share_before = self._refusals_before / (self._answers_before + self._refusals_before)
+        self._answers_before = self._refusals_before = 0
+        self._cut(2 * self._at(now), now)
+        self._in_trial = True
+
+    def _trial_fails(self) -> bool:
+        share = min(TOLERATED + 2 * self._share_before, TRIAL_SHARE)
+        return self._refusals > 2 + share * (self._answers + self._refusals)
+
+    def _pass_trial(self, now: float) -> None:
+        """Double the rate again; without a limit if calls no longer come as fast as it allows."""
+        self._other_share = (self._share_before + self._refusals / (self._answers + self._refusals)) / 2
+        self._cuts_before_trial = CUTS_BEFORE_TRIAL
+        if 2 * self._answers < self._rate * (now - self._cut_at):
+            self._cut(math.inf, now)
+        else:
+            self._try_double(now)
+
+    def _cut(self, rate: float, at: float) -> None:
+        self._rate, self._cut_at, self._in_trial = rate, at, False
+        self._measured = self._measured and rate < math.inf
+        self._answers = self._refusals = 0
+        self._refused_share = self._other_share
+        self._tokens, self._tokens_at = 0.0, at
 
     def _measure(self, now: float, in_flight: int) -> float:
         """Return an estimate of the server's limit from this refusal."""
@@ -92,8 +149,12 @@ class LearnedRate:
         if self._rate == math.inf:
             return max(answers / max(elapsed, 1.0), in_flight / 2, FIRST_RATE)
         sending = self._at(now)
-        self._count_cut(answers, sending)
-        first, self._measured = not self._measured, True
+        self._cuts_left = max(0, self._cuts_left - 1)
+        if self._in_trial:
+            self._cuts_left = self._cuts_before_trial = min(2 * self._cuts_before_trial, MOST_CUTS_BEFORE_TRIAL)
+            self._other_share = 0.8 * self._other_share if self._other_share > 0.005 else 0.0
+            return self._rate / 2
+        first, self._measured, self._restarted = not self._measured, True, False
         if elapsed < SHORTEST_MEASUREMENT and answers < FEW_ANSWERS:
             return sending * min(max(answers / (answers + 1), 0.5), 0.8)
         if first:
@@ -102,15 +163,6 @@ class LearnedRate:
             return min(sending, 1.3 * recent)
         # the rate of answers cannot be above the limit, and the rate of sending at a refusal cannot be below it
         return (answers / elapsed + sending) / 2
-
-    def _count_cut(self, answers: int, sending: float) -> None:
-        """Count cuts after which hardly any call was answered before the next refusal."""
-        if answers >= FEW_ANSWERS:
-            self._cuts_in_vain = 0
-            return
-        if not self._cuts_in_vain:
-            self._rate_before_vain = sending
-        self._cuts_in_vain += 1
 
     def _at(self, now: float) -> float:
         """Return the rate: that of the last cut, rising ever faster the longer no call is refused."""
@@ -129,6 +181,7 @@ def _pause(retry_after: float | None, limit: float) -> float:
 
 
 MAX_IN_FLIGHT = 64
+SAY_REFUSED_AFTER, SAY_REFUSED_EVERY = 10.0, 30.0
 FIRST_WINDOW = 16
 ROUND = 0.1  # seconds in which the window may double; if a round trip takes longer, once per round trip
 TROUBLE_SHARE = 0.4
@@ -156,7 +209,7 @@ class Pace:
         self.name = name
         self._max_wait = max_wait
         self._only_refused_since: float | None = None
-        self._said_refused = False
+        self._say_refused_at = 0.0
         self.max_in_flight = max_in_flight
         self.in_flight = 0
         self._clock = clock
@@ -220,13 +273,20 @@ class Pace:
         if now - since >= self._max_wait:
             remedy = "run again to continue, or set max_wait higher"
             self.close(ModelDown(f"{self.name} has only refused for {now - since:,.0f} s (429): {remedy}"))
-        elif not self._said_refused and max(now - since, retry_after or 0.0) >= LONGEST_PAUSE:
-            self._said_refused = True
-            asked = f", and asks to wait {retry_after:,.0f} s" if retry_after else ""
-            warn_user(
-                f"{self.name} refuses all calls (429){asked}: it is asked again every {LONGEST_PAUSE:g} s or sooner, "
-                f"and given up after {self._max_wait:,.0f} s without an answer (max_wait)"
-            )
+        elif now - since >= SAY_REFUSED_AFTER or (retry_after or 0.0) >= LONGEST_PAUSE:
+            self._say_refused(now, since, retry_after)
+
+    def _say_refused(self, now: float, since: float, retry_after: float | None) -> None:
+        if now < self._say_refused_at:
+            return
+        self._say_refused_at = now + SAY_REFUSED_EVERY
+        wait = max(1, math.ceil(self._delay_of_rate(now)))
+        asked = f" and asks to wait {retry_after:,.0f} s" if retry_after else ""
+        warn_user(
+            f"{self.name} has only answered 429 (too many requests) for {now - since:,.0f} s{asked}: trying again in "
+            f"{wait} s, giving up after {self._max_wait:,.0f} s without an answer "
+            "(max_wait)"
+        )
 
     def crowded(self, sent_at: float) -> None:
         """Record that this process may open no more connections: from now on, half as many calls at once."""
@@ -288,7 +348,9 @@ class Pace:
         """Return the seconds until another call may be sent; 0 for now, infinity for when a call in flight ends."""
         if self.in_flight >= self._window:
             return math.inf
-        now = self._clock()
+        return self._delay_of_rate(self._clock())
+
+    def _delay_of_rate(self, now: float) -> float:
         return self._paused_until - now if now < self._paused_until else self._rate.delay(now)
 
     def _wake(self) -> None:

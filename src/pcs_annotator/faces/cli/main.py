@@ -1,6 +1,7 @@
 """The `pcs` command: loads the verb, and turns every error into one clear sentence."""
 
 import io
+import json
 import logging
 import os
 import signal
@@ -81,6 +82,16 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(verb.ljust(longest), about) for verb, about in verbs.items()])
 
 
+class _JsonLines(logging.Formatter):
+    """An event as a line of JSON: time, level, logger and message, and its numbers if it has names for them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        event = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
+        numbers = record.args if isinstance(record.args, dict) else {}
+        return json.dumps({**event, "message": record.getMessage(), **numbers}, default=str)
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="pcs")
 @click.option(
@@ -89,15 +100,19 @@ class LazyGroup(click.Group):
     type=click.Choice(["debug", "info"]),
     help="Log decisions (info) and requests (debug) to stderr; never texts or keys.  [env: PCS_LOG]",
 )
+@click.option(
+    "--log-json", envvar="PCS_LOG_JSON", is_flag=True, help="Log events as lines of JSON.  [env: PCS_LOG_JSON]"
+)
 @click.pass_context
-def pcs(context: click.Context, log_level: str | None) -> None:
+def pcs(context: click.Context, log_level: str | None, log_json: bool) -> None:
     """Label texts with language models, and know which labels to trust."""
-    if log_level is None:
+    if log_level is None and not log_json:
         return
     logger, handler = logging.getLogger("pcs_annotator"), logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    form = _JsonLines() if log_json else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(form)
     before = logger.level
-    logger.setLevel(log_level.upper())
+    logger.setLevel((log_level or "info").upper())
     logger.addHandler(handler)
     context.call_on_close(lambda: logger.removeHandler(handler))
     context.call_on_close(lambda: logger.setLevel(before))

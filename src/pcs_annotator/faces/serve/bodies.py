@@ -1,5 +1,6 @@
 """What clients send, checked, and how much of it is taken: every error names the field and says what is expected."""
 
+import logging
 import math
 from time import monotonic
 from typing import Any
@@ -10,6 +11,7 @@ from starlette.requests import Request
 
 from pcs_annotator.core.task import PAIR_LABELS, pair_text
 
+_LOG = logging.getLogger(__name__)
 LONGEST_WAIT = 60
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
@@ -83,14 +85,24 @@ class TextQueue:
     def __init__(self, most: int) -> None:
         self.most, self.texts = most, 0
         self._rate, self._left, self._noted_at = 1.0, 0, monotonic()
+        self._logged = 0  # percent of the room that was taken when this was last logged
 
     def take(self, texts: int) -> None:
         """Take the room for some texts; 429 if there is not enough."""
+        self._log_length(self.texts + texts)
         if self.texts + texts > self.most:
             wait = min(LONGEST_WAIT, max(1, math.ceil(self.texts / self._rate)))
             message = f"{self.texts:,} texts are waiting, and there is room for {self.most:,}: try again in {wait} s"
             raise HTTPException(429, message, {"Retry-After": str(wait)})
         self.texts += texts
+
+    def _log_length(self, texts: int) -> None:
+        """Log that the queue is long, or full: once, until it is half empty."""
+        percent = 100 if texts > self.most else 80 if texts >= 0.8 * self.most else 0
+        if percent > self._logged:
+            _LOG.warning("queue length %(texts)d of %(most)d", {"texts": texts, "most": self.most})
+        if percent > self._logged or texts < self.most / 2:
+            self._logged = percent
 
     def leave(self) -> None:
         """Give the room of one text back, and note how fast that goes, so that a refusal can say when to come again."""

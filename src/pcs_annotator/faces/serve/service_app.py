@@ -82,12 +82,19 @@ class App:
         self.asgi: ASGIApp = Counted(starlette, self._metrics)
 
     def stopping(self) -> None:
-        """Say on `/ready` that no more texts are accepted."""
-        self._stopping.set()
+        """Say on `/ready` that no more texts are accepted; what waits for a model is given up within the timeout."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            for share in (0.5, 0.9):  # calls in flight may end in between
+                asyncio.get_running_loop().call_later(share * self._seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        for work in self._work:
+            work.cancel()
 
     async def stop(self) -> None:
         """Finish what is in progress."""
-        self._stopping.set()
+        self.stopping()
         if self._work:
             await asyncio.wait(self._work)
 
@@ -125,6 +132,8 @@ class App:
             service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"
             raise HTTPException(503, message, {"Retry-After": "5"})
+        if any(task.cancelled() for task in work):
+            raise HTTPException(503, "the service stops before this text has a label: ask again", {"Retry-After": "5"})
         results = [result.result() for result in work]
         for result in results:
             decided = result.outcome and result.outcome.decision

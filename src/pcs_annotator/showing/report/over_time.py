@@ -31,6 +31,7 @@ def fits_of(folder: RunFolder, config: Config | None = None) -> list[Version]:
 def fits_table(fits: Sequence[Version]) -> b.Table:
     """Return a line per fit, with those columns that some fit has."""
     more = {
+        "gold from stream": [count(fit.streamed_gold_rows) if fit.streamed_gold_rows else DASH for fit in fits],
         "wrong in audit": [f"{fit.wrong} of {fit.audited}" if fit.audited else DASH for fit in fits],
         "cost so far": [dollars(fit.usd) if fit.usd is not None else _calls(fit) for fit in fits],
     }
