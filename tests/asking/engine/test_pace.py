@@ -102,6 +102,24 @@ def test_refusals_that_do_not_depend_on_the_rate_do_not_slow_calls_down() -> Non
     assert sum(6 <= when < 12 for when in server.answered) / 6 >= 1000
 
 
+@pytest.mark.filterwarnings("ignore:groq.llama refuses all calls")
+@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize("seconds", [6.0, 300.0])
+@pytest.mark.parametrize("rate", [100, 1e9])
+def test_after_a_time_of_refusals_alone_calls_are_soon_as_fast_as_before(
+    rate: float, seconds: float, retry_after: float | None
+) -> None:
+    @dataclass
+    class OutOfOrder(Bucket):
+        def allows(self, now: float) -> bool:
+            return super().allows(now) and not 10 <= now < 10 + seconds
+
+    server, end = OutOfOrder(rate, 10 if rate == 100 else 1e9, 0.02, retry_after), 10 + seconds
+    in_virtual_time(lambda pace: send_calls(server, pace, 64, end + 40))
+    assert sum(end + 30 <= when < end + 40 for when in server.answered) / 10 >= min(90, rate)
+    assert len(server.refused) <= 300 + seconds  # it is tried again about once per second
+
+
 def test_a_limit_that_rises_is_found_again() -> None:
     server = Bucket(50, 10, 0.02)
 

@@ -17,6 +17,7 @@ MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
 LATE_SECONDS = 0.03  # how late a call may be and count as on time: 100 per second are passed by 3 at most
 LONGEST_PAUSE = 60.0
+OUT_OF_ORDER = 5.0  # seconds in which everything is refused: that tells nothing about a limit
 
 
 class LearnedRate:
@@ -42,6 +43,7 @@ class LearnedRate:
         self._rate_before_vain = 0.0
         self._drop_needed = 3.0
         self._indifferent = False
+        self._rises_fast = False
 
     def delay(self, now: float) -> float:
         """Return the seconds until another call may be sent."""
@@ -66,6 +68,10 @@ class LearnedRate:
         if not self._measured and self._rate < math.inf:
             self._recent.append(now)
 
+    def answers_again(self, now: float) -> None:
+        """Record the first answer after a time of refusals alone: the rate doubles every second until the next one."""
+        self._cut_at, self._rises_fast, self._cuts_in_vain = now, True, 0
+
     def refused(self, sent_at: float, now: float, in_flight: int, retry_after: float | None) -> float:
         """Record a refusal and return how many seconds to send nothing.
 
@@ -79,7 +85,7 @@ class LearnedRate:
             self._indifferent, self._drop_needed = False, 3 * self._drop_needed
         limit = self._measure(now, in_flight)
         self._rate = max(BELOW_LIMIT * limit, 0.1)
-        self._cut_at, self._answers = now, 0
+        self._cut_at, self._answers, self._rises_fast = now, 0, False
         self._tokens, self._tokens_at = 0.0, now
         if self._cuts_in_vain >= 4 and self._rate * self._drop_needed < self._rate_before_vain:
             # much slower, and refused as often as before: the refusals do not depend on the rate
@@ -115,7 +121,7 @@ class LearnedRate:
     def _at(self, now: float) -> float:
         """Return the rate: that of the last cut, rising ever faster the longer no call is refused."""
         quiet = now - self._cut_at
-        if not self._measured:
+        if self._rises_fast or not self._measured:
             return self._rate * 2.0 ** min(quiet, 30.0)
         return self._rate * (1 + 0.005 * quiet + 0.0025 * quiet * quiet)
 
@@ -199,6 +205,8 @@ class Pace:
         """Record an answer."""
         now = self._clock()
         self._ever_answered = True
+        if self._only_refused_since is not None and now - self._only_refused_since >= OUT_OF_ORDER:
+            self._rate.answers_again(now)
         self._only_refused_since = None
         self._failures_in_a_row = 0
         self._trouble *= 0.95
