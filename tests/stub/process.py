@@ -48,11 +48,13 @@ class StubProcess:
 
 
 @contextmanager
-def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 3600) -> Iterator[StubProcess]:
+def stub_process(
+    behaviour: Behaviour | None = None, *, max_seconds: float = 3600, port: int = 0
+) -> Iterator[StubProcess]:
     """Run a stub in a separate process, which ends with the block, with this process, or after `max_seconds`."""
     given = json.dumps((behaviour or Behaviour()).to_json())
     command = [sys.executable, "-m", "tests.stub", "--behaviour", given]
-    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid())]
+    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid()), "--port", str(port)]
     with subprocess.Popen(command, cwd=_FOLDER, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
