@@ -405,7 +405,7 @@ def verdicts_kept(at: RunFolder) -> int:
 
 
 def of_costs(day: Day, page: dict[str, Any]) -> list[Account]:
-    """Calls and dollars: a kill may lose what was in flight, or what was answered and not yet told."""
+    """Calls and dollars: a kill may lose what was in flight; an answer that nobody was told is free later."""
     slack = day.kills * day.options.clients
     again = sum(reply.calls == 0 for reply in day.replies.values())
     calls, usd = sum(reply.calls for reply in day.replies.values()), sum(reply.usd for reply in day.replies.values())
@@ -417,7 +417,7 @@ def of_costs(day: Day, page: dict[str, Any]) -> list[Account]:
         Account("calls: clients, ledger", calls + day.calibration, ledger, most=again),
         Account("texts: clients, ledger", len(day.replies) + day.calibration, ledger),
         Account("dollars: clients, services", usd, sum(life.usd for life in day.lives) + page["pcs_cost_usd_total"],
-                most=2 * slack * dearest, least=-slack * dearest),
+                most=again * dearest, least=-slack * dearest),
         *(
             Account(f"texts with a label, life {number}", life.told_before, life.labelled,
                     most=life.told_after - life.told_before + day.options.clients)
