@@ -47,6 +47,7 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.judging
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.injection
+	$(BIN)/python -m benchmarks.steering --step 6
 	$(BIN)/python -m benchmarks.relations
 	$(BIN)/python -m benchmarks.checks
 	$(BIN)/python -m benchmarks.embedded
@@ -55,6 +56,8 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.batch 1 500 simulated
 	$(BIN)/python -m benchmarks.chaos
+	$(BIN)/python -m benchmarks.chaos_folder
+	$(BIN)/python -m benchmarks.day --texts 4000 --kill-every 500 --gone 5 --refusing 20 --verdicts 200
 
 scoreboard: .venv/dev  ## PCS against rivals on recorded answers that you have: make scoreboard FOLDERS="my/answers"
 	$(BIN)/python -m benchmarks.scoreboard $(FOLDERS)
