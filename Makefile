@@ -6,7 +6,7 @@ CHECKED := src tests benchmarks scripts
 # Tests start many processes; modules are compiled once, whatever the machine's own setting is.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all check coverage format lint types walls docs bench scoreboard audit clean
+.PHONY: demo test test-all check coverage format lint types walls docs bench scoreboard audit sbom clean
 
 demo: .venv/core  ## the whole tour on the embedded model: votes, weights, report
 	$(BIN)/pcs demo
@@ -47,6 +47,7 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.judging
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.injection
+	$(BIN)/python -m benchmarks.steering --step 6
 	$(BIN)/python -m benchmarks.relations
 	$(BIN)/python -m benchmarks.checks
 	$(BIN)/python -m benchmarks.embedded
@@ -55,22 +56,35 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.batch 1 500 simulated
 	$(BIN)/python -m benchmarks.chaos
+	$(BIN)/python -m benchmarks.chaos_folder
+	$(BIN)/python -m benchmarks.day --texts 4000 --kill-every 500 --gone 5 --refusing 20 --verdicts 200
 
 scoreboard: .venv/dev  ## PCS against rivals on recorded answers that you have: make scoreboard FOLDERS="my/answers"
 	$(BIN)/python -m benchmarks.scoreboard $(FOLDERS)
 
-audit: .venv/dev  ## known vulnerabilities of the versions that were tested, in a lock of them; needs a network
+audit: .venv/dev .venv/audit sbom  ## known vulnerabilities of the versions that were tested; needs a network
 	$(BIN)/pip freeze --exclude-editable | grep -v '^pcs-example-plugin' > .venv/lock.txt
-	$(PYTHON) -m venv .venv/audit
-	.venv/audit/bin/pip install --quiet --disable-pip-version-check 'pip-audit>=2.7,<3'
-	.venv/audit/bin/pip-audit --requirement .venv/lock.txt --no-deps --disable-pip
+	@# --strict, because a version that the vulnerability service does not know, or was not asked about, would pass
+	.venv/audit/bin/pip-audit --strict --requirement .venv/lock.txt --no-deps --disable-pip || { echo "audit: failed. Either \
+	a vulnerability is listed above, or the vulnerability service cannot be reached or does not know a version: then \
+	nothing was audited" >&2; exit 1; }
+
+# Which environment is listed; a release lists an installation of its wheel.
+SBOM_OF ?= $(BIN)/python
+sbom: .venv/dev .venv/audit  ## what that environment consists of, in sbom.cdx.json
+	.venv/audit/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --output-file sbom.cdx.json $(SBOM_OF)
 
 clean:
-	rm -rf .venv site pcs-demo dist .coverage
+	rm -rf .venv site pcs-demo dist .coverage sbom.cdx.json
 
 .venv/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip # older ones resolve the extras three times as long
+	touch $@
+
+.venv/audit: Makefile
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check 'pip-audit>=2.7,<3' 'cyclonedx-bom>=7,<8'
 	touch $@
 
 .venv/core: .venv/python pyproject.toml

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from benchmarks import chaos_folder
 from benchmarks.chaos import campaigns
 
 pytestmark = pytest.mark.system
@@ -15,4 +16,13 @@ pytestmark = pytest.mark.system
 def test_nothing_is_lost_mixed_up_or_paid_for_twice() -> None:
     (campaign,) = campaigns(1, first=7)
     assert campaign.signals
+    assert campaign.held, campaign
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has none of these signals")
+@pytest.mark.parametrize("kind", ["full-disk-label", "two-reviewers", "finish-killed"])
+def test_a_full_disk_a_fit_beside_reviewers_and_a_killed_finish_lose_nothing(kind: str) -> None:
+    if why := chaos_folder.reasons_to_skip().get(kind):
+        pytest.skip(why)
+    (campaign,) = chaos_folder.campaigns(1, 0, [kind])
     assert campaign.held, campaign

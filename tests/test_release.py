@@ -204,6 +204,13 @@ def test_the_release_workflow_calls_what_exists() -> None:
         assert (ROOT / path).exists()
 
 
+def test_an_audit_lists_the_parts_and_passes_no_version_that_it_could_not_ask_about() -> None:
+    done = ("-o", ".venv/dev", "-o", ".venv/audit")
+    steps = call("make", "--dry-run", *done, "audit", cwd=ROOT)
+    assert "pip-audit --strict" in steps
+    assert "cyclonedx-py environment" in steps
+
+
 def test_the_citation_names_this_version() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert cited["version"] == __version__

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator.base.errors import ModelError
 from pcs_annotator.models import http, provider
 from pcs_annotator.models.resolve import resolve_model
-from tests.models.stub import ask_once, question, run, serving
+from tests.models.stub import ask_once, question, run, says, serving
 
 
 def test_models_of_one_host_share_a_session_and_its_connections_and_others_do_not() -> None:
@@ -77,3 +78,17 @@ def test_the_proxy_from_the_environment_is_used_but_not_for_this_machine(monkeyp
     assert http._proxy("http", "127.0.0.1") is None
     monkeypatch.setenv("no_proxy", "api.openai.com")
     assert http._proxy("https", "api.openai.com") is None
+
+
+@pytest.mark.parametrize("host", ["openai", "anthropic"])
+def test_a_redirect_is_not_followed_so_no_other_host_gets_the_key(host: str) -> None:
+    async def go() -> None:
+        async with serving() as other, serving(says("", 307, {"Location": f"{other.url}/elsewhere"})) as stub:
+            model = resolve_model(f"{host}:m", stub.opens(host))
+            with pytest.raises(ModelError):
+                await model.ask(question())
+            await model.close()
+            assert len(stub.seen) == 1
+            assert other.seen == []
+
+    run(go())

@@ -302,6 +302,14 @@ def test_a_text_that_is_forgotten_leaves_no_trace(folder: Path) -> None:
     assert forget(folder, "serve:unknown", text(4000)).answers == 6
 
 
+def test_a_text_that_is_sent_again_after_a_lost_reply_has_the_id_by_which_it_is_kept(folder: Path) -> None:
+    lost, again = classify(folder, range(4000, 4002), EVERYTHING), classify(folder, range(4000, 4002), EVERYTHING)
+    ids = [[found.outcome.id for found in service if found.outcome] for service in (lost, again)]
+    assert ids[0] == ids[1]
+    assert len({*ids[0]}) == 2
+    assert forget(folder, ids[1][0]).ids == ids[1][:1]
+
+
 def test_a_text_is_forgotten_whatever_id_it_was_sent_with(folder: Path) -> None:
     classify(folder, range(4000, 4003), EVERYTHING)
     found = forget(folder, "serve:when-it-came-again", text(4000))

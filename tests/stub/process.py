@@ -50,13 +50,18 @@ class StubProcess:
 
 @contextmanager
 def stub_process(
-    behaviour: Behaviour | None = None, *, max_seconds: float = 3600, sockets: Mapping[str, socket.socket] | None = None
+    behaviour: Behaviour | None = None,
+    *,
+    max_seconds: float = 3600,
+    port: int = 0,
+    sockets: Mapping[str, socket.socket] | None = None,
 ) -> Iterator[StubProcess]:
     """Run a stub in a separate process, which ends with the block, with this process, or after `max_seconds`."""
     numbers = {machine: listening.fileno() for machine, listening in (sockets or {}).items()}
     given = json.dumps((behaviour or Behaviour()).to_json())
     command = [sys.executable, "-m", "tests.stub", "--behaviour", given]
-    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid()), "--sockets", json.dumps(numbers)]
+    command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid()), "--port", str(port)]
+    command += ["--sockets", json.dumps(numbers)]
     kept = tuple(numbers.values())
     with subprocess.Popen(command, cwd=_FOLDER, stdout=subprocess.PIPE, text=True, pass_fds=kept) as process:
         try:

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import BudgetTracker, today
@@ -19,6 +18,7 @@ from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.errors import DriftFound, LedgerError, PcsError
 from pcs_annotator.core.events import Verdict
+from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task
@@ -254,7 +254,7 @@ class Service:
             if self._drifted(group):
                 raise DriftFound(self.about_drift)
             self._check_ledger()
-            item = Item(id=f"serve:{token_hex(8)}", text=text)
+            item = Item(id=f"serve:{text_hash(text)}", text=text)  # the same when a client has to send it again
             votes = await opened.labeller.ask([item], part)
             votes = replace(votes, groups=[group]) if by else votes
             if not (part.tally.failed and votes.silent[0]):  # people are not asked what a model may answer yet

@@ -38,12 +38,12 @@ MAX_ERRORS = (0.05, 0.2)
 SURE = 0.62
 
 
-def promising_stub_run(url: str, folder: Path, rows: int = 300) -> Path:
-    """Return a run folder whose model, one of a stub, is right when it is sure."""
+def promising_stub_run(url: str, folder: Path, rows: int = 300, price: tuple[float, float] | None = None) -> Path:
+    """Return a run folder whose model, one of a stub, is right when it is sure; a price is per million tokens."""
     data, rng = folder / "data.csv", random.Random(0)
     config = Config(
         task=TaskSettings(labels=LABELS),
-        ask=AskSettings(models=(f"{url}#one",)),
+        ask=AskSettings(models=(f"{url}#one",), prices={f"{url}#one": price} if price else {}),
         relations=RelationSettings(use=("original",)),
         learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=0),
     )
