@@ -156,11 +156,13 @@ class JudgeTogether:
             self._timer = None
         results: Sequence[object]
         try:
-            votes = Votes.joined([votes for _, votes, _ in waiting])
+            # a text may have come twice, and would then have the same ID
+            votes = Votes.joined([replace(votes, ids=[str(row)]) for row, (_, votes, _) in enumerate(waiting)])
             items = [item for item, _, _ in waiting]
             model, judged = self._recent.judged(self._model, [item.text for item in items], votes)
             self._keep(items, votes, model, judged)
-            results = list(zip(model.judge(votes, judged), map(tuple, judged.deciding.tolist()), strict=True))
+            outcomes = [replace(each, id=item.id) for each, item in zip(model.judge(votes, judged), items, strict=True)]
+            results = list(zip(outcomes, map(tuple, judged.deciding.tolist()), strict=True))
         except Exception as error:
             results = [error] * len(waiting)
         set_all(zip((future for _, _, future in waiting), results, strict=True))

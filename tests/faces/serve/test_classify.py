@@ -186,8 +186,8 @@ async def test_a_stop_waits_for_what_is_paid_though_its_client_has_left(stub_fol
             return sum(bill.calls for bill in ledger.bills())
 
     before = calls()
-    stub.change(latency_s=0.5)
-    async with running(stub_folder, seconds=0.1) as one:
+    stub.change(latency_s=1.3)
+    async with running(stub_folder, seconds=1) as one:
         assert (await one.classify("A last slow text."))[0] == 503
     assert calls() == before + 1
 
