@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = "no Chromium on this machine: apt-get install chromium"
@@ -35,6 +35,13 @@ def started_browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield started
         started.close()
+
+
+def findings(page: Page) -> list[str]:
+    """Return what axe finds on a page; its own policy must not block axe (`bypass_csp`)."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return [str(each["id"]) for each in Axe().run(page).response["violations"]]
 
 
 def page_errors(address: str) -> list[str]:

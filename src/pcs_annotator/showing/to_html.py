@@ -155,7 +155,8 @@ def _table(block: blocks.Table) -> Markup:
 def _heading(column: Column) -> Markup:
     words = inline(column.title)
     title = tag("abbr", words, title=column.hint) if column.hint else words
-    return tag("th", title, scope="col", class_=column.kind or None)
+    name, scope = ("th", "col") if column.title else ("td", None)
+    return tag(name, title, scope=scope, class_=column.kind or None)
 
 
 def _row(table: blocks.Table, row: Sequence[Cell], *, last: bool) -> Markup:

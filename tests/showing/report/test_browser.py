@@ -18,7 +18,7 @@ from pcs_annotator.showing.report import replies
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of
 from tests.builders import the
-from tests.chromium import CHROMIUM, MISSING, QUIET
+from tests.chromium import CHROMIUM, MISSING, QUIET, findings
 from tests.showing.report.results import QUICKER, Made, book_of, made_run
 from tests.simulated import simulated_models, simulated_run
 
@@ -95,15 +95,12 @@ def test_the_first_screen_of_a_phone_has_the_verdict_and_the_next_command(
 def test_axe_finds_nothing_serious(
     browser: Browser, large: Path, tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     for viewport in (SCREEN, PHONE):
         # the page's own policy would block axe
         how = {"viewport": viewport, "color_scheme": scheme, "bypass_csp": True}
         with opened(browser, large.read_text(encoding="utf-8"), tmp_path, **how) as page:
             page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-            worst = [one for one in Axe().run(page).response["violations"] if one["impact"] in ("serious", "critical")]
-            assert not worst
+            assert findings(page) == []
 
 
 def test_nothing_that_a_user_writes_becomes_an_element(browser: Browser, tmp_path: Path) -> None:
@@ -215,8 +212,6 @@ def test_long_names_fit_on_a_screen_and_a_phone(browser: Browser, tmp_path: Path
 def test_prompts_and_replies_fold_out_whatever_is_in_them(
     browser: Browser, tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     messages = (Message("system", f"{ATTACK} Decide. {'x' * 400}"), Message("user", ATTACK * 100))
     reply = Reply(text=f"</script>{ATTACK}", usage=Usage(input_tokens=70, output_tokens=None), latency=1.26)
     exchange = Exchange(0, "original", "model-1", messages, reply)
@@ -234,8 +229,7 @@ def test_prompts_and_replies_fold_out_whatever_is_in_them(
         assert page.locator("img").count() == 0
         assert page.title().startswith("tweets.csv")
         assert page.evaluate(FITS) == [width, 0]
-        worst = [one for one in Axe().run(page).response["violations"] if one["impact"] in ("serious", "critical")]
-        assert not worst
+        assert findings(page) == []
 
 
 def test_a_prompt_is_put_together_with_the_text_that_was_asked_about(

@@ -140,7 +140,10 @@ def test_dates_with_points_are_read_as_day_month_and_year(made: Path, every: str
         (EstimateQuestion(by=("odd", "party"), every="month"), "column 'party': '.' is not a date such as 2026-01-31"),
         (EstimateQuestion(by=("party", "rare")), "no group of 'party' and 'rare' has 10 gold rows|column 'rare' has"),
         (EstimateQuestion(by="id"), "column 'id' has 600 groups, at most 60"),
-        (EstimateQuestion(by="party", every="month"), "row 1, column 'party': '.' is not a date such as 2026-01-31"),
+        (
+            EstimateQuestion(by="party", every="month"),
+            "data row 1, column 'party': '.' is not a date such as 2026-01-31",
+        ),
         (EstimateQuestion(by=["rare"], every="month"), "'0' is not a date such as 2026-01-31 or 31.01.2026"),
         (EstimateQuestion(by="day", every="age"), "--every is 'age', must be one of year, month, day"),
         (EstimateQuestion(formula="good ~ nope"), "names 'nope', which is neither a column nor a label"),

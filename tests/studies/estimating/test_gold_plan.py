@@ -59,6 +59,14 @@ def test_a_stricter_goal_takes_more_rows(made: Path) -> None:
     assert plan_gold(made, GoldGoal(goal="promise", max_error=0.2)).needed["promise"]["simple"] is not None
 
 
+def test_a_promise_that_holds_needs_no_more_rows(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, gold_rows=200, rows=400)
+    certificate = the(fit_run(folder, {"max_error": 0.2}, say=lambda _: None).learned.model.certificate)
+    plan = plan_gold(folder, GoldGoal(goal="promise", max_error=0.2))
+    assert certificate.found
+    assert plan.needed["promise"]["simple"] == plan.gold_rows == 200
+
+
 def test_the_forecast_of_a_finished_table_is_what_finish_says(made: Path, tmp_path: Path) -> None:
     folder = copy_run(made, tmp_path / "run")
     plan = plan_gold(folder, GoldGoal(goal="finish", max_error=0.1))

@@ -181,10 +181,18 @@ def test_groups_without_gold_are_named_and_others_estimated() -> None:
         ({}, {"confidence": "nope"}, "there is no column 'nope'; there are machine"),
         ({}, {"confidence": "party"}, "column 'party' must have numbers, confidences, higher where the machine"),
         ({}, {"weight": "nope"}, "there is no column 'nope' of weights"),
-        ({}, {"weight": "party"}, r"row 1, column 'party': '\w' is not a weight of 0 or more"),
-        ({"w": [1.0, -2.0] * (ROWS // 2)}, {"weight": "w"}, "row 2, column 'w': '-2' is not a weight of 0 or more"),
-        ({"w": [1.0, None] * (ROWS // 2)}, {"weight": "w"}, "row 2, column 'w': '' is not a weight of 0 or more"),
-        ({"p_yes": [0.5] * ROWS, "p_no": [0.8] * ROWS}, {}, "row 1: the probabilities in p_no, p_yes add up to 1.3"),
+        ({}, {"weight": "party"}, r"data row 1, column 'party': '\w' is not a weight of 0 or more"),
+        (
+            {"w": [1.0, -2.0] * (ROWS // 2)},
+            {"weight": "w"},
+            "data row 2, column 'w': '-2' is not a weight of 0 or more",
+        ),
+        ({"w": [1.0, None] * (ROWS // 2)}, {"weight": "w"}, "data row 2, column 'w': '' is not a weight of 0 or more"),
+        (
+            {"p_yes": [0.5] * ROWS, "p_no": [0.8] * ROWS},
+            {},
+            "data row 1: the probabilities in p_no, p_yes add up to 1.3",
+        ),
         (
             {"p_yes": ["x"] * ROWS, "p_no": [0.8] * ROWS},
             {},
@@ -193,7 +201,7 @@ def test_groups_without_gold_are_named_and_others_estimated() -> None:
         (
             {"p_yes": [None, 0.5] * (ROWS // 2), "p_no": [0.5, None] * (ROWS // 2)},
             {},
-            "row 1: the probabilities in p_no, p_yes add up to nan",
+            "data row 1: the probabilities in p_no, p_yes add up to nan",
         ),
         ({"gold": ["yes", "no"] * 10 + [""] * (ROWS - 20)}, {}, "there are 20 gold rows drawn at random, and an"),
         ({"gold": ["yes"] * 50 + [""] * (ROWS - 50)}, {}, "all 50 gold rows are 'yes', so that nothing is known"),

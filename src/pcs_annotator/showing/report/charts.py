@@ -82,9 +82,10 @@ def separation(curves: Curves) -> b.Folded:
         value, ends, n = roc.auroc
         rows.append([b.name(roc.label), value, b.Spot(value, ends, low, 1.0), interval(ends), n])
     rest = rows[MOST_LISTED:]
+    rarer = counted(len(rest), "rarer label")
     ranking = [
-        b.Table(columns=columns, rows=rows[:MOST_LISTED]),
-        b.Folded(counted(len(rest), "rarer label"), [b.Table(columns=columns, rows=rest)]) if rest else None,
+        b.Table(columns=columns, rows=rows[:MOST_LISTED], label="AUROC per label"),
+        b.Folded(rarer, [b.Table(columns=columns, rows=rest, label=rarer)]) if rest else None,
         b.note("Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean."),
     ]
     return b.Folded("ROC, and class AUROC per label", [b.Group([roc_chart(curves), b.Group(ranking)], kind="pair")])

@@ -140,7 +140,11 @@ def _by_label(against_gold: AgainstGold) -> b.Group:
         cells = [cell_of(against_gold.figures.get(f"{mean}{ending}")) for mean in MEANS]
         rows.append([b.Styled(title, "em"), *cells, "", against_gold.n])
     columns = [b.Column("Label"), *b.numbers("precision", "recall", "F1", "labelled", "gold")]
-    return b.titled("Per label", b.Table(columns=columns, rows=rows, kind="figures"), b.note(" ".join(notes)))
+    return b.titled(
+        "Per label",
+        b.Table(columns=columns, rows=rows, kind="figures", label="Quality per label"),
+        b.note(" ".join(notes)),
+    )
 
 
 def coders(among_coders: AmongCoders) -> b.Group:

@@ -98,7 +98,9 @@ def _all_labels(counts: Counts) -> b.Folded | None:
         [b.name(label), times, b.Spot(times, None, 0, most[0][1], kind="level")] for label, times in most
     ]
     columns = [b.Column("Label"), *b.numbers("rows", digits=0), b.Column("", "chart")]
-    return b.Folded(f"All {counted(len(most), 'label')}", [b.Table(columns=columns, rows=rows)])
+    return b.Folded(
+        f"All {counted(len(most), 'label')}", [b.Table(columns=columns, rows=rows, label="Rows of every label")]
+    )
 
 
 def _verdict(model: Model, counts: Counts) -> tuple[str, str]:

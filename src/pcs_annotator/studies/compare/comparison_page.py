@@ -288,8 +288,10 @@ def cost(compared: comparison.Comparison) -> b.Section:
     """Return what each side costs per model."""
     rows: list[b.Row] = []
     for name, side_cost in zip(NAMES, compared.costs, strict=True):
+        models = [*dict.fromkeys(bill.model for bill in side_cost.bills)]
+        shown = dict(zip(models, short_names(models), strict=True))
         for bill, (_, *cells) in zip(side_cost.bills, b.bill_rows(side_cost.bills), strict=True):
-            rows.append([(f"{name} · ", b.name(bill.model)), *cells])
+            rows.append([(f"{name} · ", b.name(shown[bill.model])), *cells])
         rows.append(b.bill_total(f"{name}, total", side_cost.bills))
     about = (
         f"Per {count(PER_ROWS)} rows, if every question were asked and paid for: also what a ledger "

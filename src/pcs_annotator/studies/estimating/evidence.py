@@ -60,7 +60,7 @@ def weights_of(table: pa.Table, name: str) -> Floats:
     values = np.array([_number(text) for text in texts.tolist()])
     if (odd := ~((values >= 0) & np.isfinite(values))).any():
         row = int(odd[codes].argmax())
-        raise TableError(f"row {row + 1}, column {name!r}: {texts[codes[row]]!r} is not a weight of 0 or more")
+        raise TableError(f"data row {row + 1}, column {name!r}: {texts[codes[row]]!r} is not a weight of 0 or more")
     return values[codes]
 
 
@@ -276,8 +276,8 @@ def designed(table: pa.Table, gold: Codes, column: str) -> tuple[Sample, list[st
     if (odd := ~((probability > 0) & (probability <= 1))).any():
         row = rows[odd][0]
         raise TableError(
-            f"row {row + 1}, column {column!r}: {cells[row]!r} is not a probability above 0 and up to 1: every gold "
-            "row needs the probability with which it was drawn"
+            f"data row {row + 1}, column {column!r}: {cells[row]!r} is not a probability above 0 and up to 1: every "
+            "gold row needs the probability with which it was drawn"
         )
     refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)

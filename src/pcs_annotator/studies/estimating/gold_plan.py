@@ -99,6 +99,8 @@ def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     values = label_values(of, labels)
     needed, in_all = rows_for_goals(pilot, Foretold(pilot.expected, values, share), goal, labels, groups)
     gold_rows = int((gold != UNLABELLED).sum())
+    if "promise" in needed and _promised(recorded, goal):
+        needed["promise"] = {"simple": gold_rows}
     now = _people_now(recorded, gold, expected, goal) if expected and in_all is not None else None
     more = None if in_all is None else max(in_all - gold_rows, 0)
     if now is not None and more is not None and now <= more:
@@ -155,6 +157,15 @@ def _pilot(recorded: Run, gold: Codes) -> Pilot | None:
         return None
     judged = judged_rows(recorded.shape, recorded.votes, expected.held_out, gold)
     return Pilot(expected.held_out, judged.confidence, judged.take(sample))
+
+
+def _promised(recorded: Run, goal: GoldGoal) -> bool:
+    """Return whether the promise in force is as good as the one that is wanted."""
+    model = recorded.model_in_force() if recorded.folder.model.exists() else None
+    certificate = None if model is None else model.certificate
+    if certificate is None or not certificate.found:
+        return False
+    return certificate.promise.max_error <= goal.max_error and certificate.promise.certainty >= goal.certainty
 
 
 def _people_now(recorded: Run, gold: Codes, pilot: Pilot, goal: GoldGoal) -> int:

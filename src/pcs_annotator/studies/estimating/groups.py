@@ -178,7 +178,7 @@ def _periods(column: CodedColumn, name: str, every: str) -> CodedColumn:
         if period is None:
             row = int((column.codes == code).argmax()) + 1
             raise ConfigError(
-                f"row {row}, column {name!r}: {text!r} is not a date such as 2026-01-31 or 31.01.2026: "
+                f"data row {row}, column {name!r}: {text!r} is not a date such as 2026-01-31 or 31.01.2026: "
                 "correct it, or leave out --every"
             )
         periods[code] = period

@@ -113,8 +113,8 @@ def _probabilities(table: pa.Table, labels: Sequence[str]) -> Floats:
     if odd.any() or silent.all():
         row = int(odd.argmax())
         raise TableError(
-            f"row {row + 1}: the probabilities in {', '.join(names)} add up to {total[row]:.3g}, or one is negative: "
-            "correct them, or rename the columns, so that --label alone counts"
+            f"data row {row + 1}: the probabilities in {', '.join(names)} add up to {total[row]:.3g}, or one is "
+            "negative: correct them, or rename the columns, so that --label alone counts"
         )
     expected[silent] = expected[~silent].mean(axis=0)
     return expected
