@@ -115,8 +115,10 @@ def test_texts_with_half_a_character_are_labelled(pcs: Pcs) -> None:
     assert "one\u2028line" in labels
 
 
-def test_a_long_cell_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_cell_is_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data.csv").write_text(f'text,gold\n"{"long " * 1_000_000}",good\nshort,bad\n', encoding="utf-8")
+    assert "PCS_MAX_TEXT_MB=5" in ends(["run", "data.csv", *SCRIPTED], capsys, (2,))
+    monkeypatch.setenv("PCS_MAX_TEXT_MB", "5")
     assert not ends(["run", "data.csv", *SCRIPTED], capsys, (0,))
     Path("header.csv").write_text(f'text,"{"long " * 1_000_000}"\na,b\n', encoding="utf-8")
     assert "header.csv" in ends(["run", "header.csv", *SCRIPTED], capsys, (2,))

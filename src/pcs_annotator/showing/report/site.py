@@ -36,7 +36,7 @@ class SitePage(NamedTuple):
     def part(self, pattern: re.Pattern[str]) -> str:
         """Return the title or the headline as plain text."""
         match = pattern.search(self.source)
-        return html.unescape(re.sub("<[^>]+>", "", match[1])) if match else self.name
+        return html.unescape(re.sub("<[^<>]+>", "", match[1])) if match else self.name
 
 
 def write_site(results: Sequence[BookResult], folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
