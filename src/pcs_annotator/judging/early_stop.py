@@ -230,7 +230,7 @@ def _alive(by_cell: Codes) -> Integers:
     return ((by_cell >= 0) | (by_cell == OPEN)).sum(axis=1)
 
 
-MOST_REPLAYED = 1_000  # so many rows say well enough what share of the questions is asked
+MOST_REPLAYED = 400  # so many rows say well enough what share of the questions is asked
 
 
 class Spending(NamedTuple):

@@ -136,8 +136,10 @@ def auroc_on(scores: Floats, gold: Codes, counts: Floats) -> Floats:
         order = np.argsort(scores[:, label])  # tied rows are added up, so their order does not matter
         starts = _starts_of_runs(scores[order, label])
         ordered = counts[order]
-        positive = np.add.reduceat((ordered.T * (gold[order] == label)).T, starts, axis=0)
-        negative = np.add.reduceat(ordered, starts, axis=0) - positive
+        positive = (ordered.T * (gold[order] == label)).T
+        if len(starts) < len(order):
+            ordered, positive = (np.add.reduceat(each, starts, axis=0) for each in (ordered, positive))
+        negative = ordered - positive
         below = np.cumsum(negative, axis=0) - negative / 2
         pairs = positive.sum(axis=0) * negative.sum(axis=0)
         values.append(np.sum(positive * below, axis=0) / np.maximum(pairs, 1))
