@@ -105,7 +105,9 @@ def _suggestion(task: Task) -> str:
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
-    return "\n\n".join(message.content for message in build_messages(task, "", answer=answer)[:-1])
+    fixed = _fixed_part(task, answer)
+    shown = _examples(tuple(task.examples), fixed.fenced, fixed.last_word, answer) if task.examples else ()
+    return "\n\n".join([fixed.content, *(message.content for message in shown)])
 
 
 def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
