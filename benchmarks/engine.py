@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -188,7 +188,7 @@ class StopHalfway:
     at_a_time: int
     order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         """Say nothing: this strategy does not read texts."""
         return None
 

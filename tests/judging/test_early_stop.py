@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -70,7 +71,7 @@ class OneByOne:
         self.order = rule.order
         self.rule = rule
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
@@ -284,7 +285,7 @@ class AskTwo:
 
     order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:

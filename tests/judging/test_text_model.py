@@ -204,7 +204,7 @@ def test_asking_starts_from_the_text_and_ends_with_the_label_of_asking_everythin
     assert np.array_equal(whole.judged(stopped).best, whole.judged(votes).best)
     without = simulate(votes, exact_stop(votes, fit_model(votes, some, replace(how, text=False)).model))
     assert asked_in(stopped).sum() < asked_in(without).sum()
-    said = the(frugal.strategy.text_prior(texts[200]))
+    said = the(frugal.strategy.text_priors([texts[200]]))[0]
     one = np.full(votes.codes.shape[1:], -3, dtype=np.int8)
     assert 0 <= frugal.strategy.needed(one, said) <= one.size
 

@@ -47,7 +47,7 @@ class MajorityOfThree:
 
     order = tuple(Cell(annotator, 0, 0) for annotator in range(3))
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:

@@ -84,18 +84,21 @@ def _counted(texts: Sequence[str]) -> csr_matrix:
 
     lengths = np.array([len(text) for text in texts], dtype=np.intp)
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    text_of = np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
+    text_of = np.repeat(np.arange(len(texts)), lengths)
     until = np.zeros(len(points) + 1, dtype=np.uint64)
     np.cumsum((points + np.uint64(1)) * _powers(BASE, len(points)), out=until[1:])
     back = _powers(pow(BASE, -1, 1 << 64), len(points))
-    rows, columns = [], []
+    cells = []  # row and column of every n-gram as one number, which are sorted faster than by the class
     for order in ORDERS:
         whole = text_of[order - 1 :] == text_of[: max(len(text_of) - order + 1, 0)]
         hashes = (until[order:] - until[:-order]) * back[: len(whole)]
-        rows.append(text_of[: len(whole)][whole])
-        columns.append(_column(hashes[whole] + np.uint64(order)))
-    ones = np.ones(sum(map(len, rows)), dtype=np.float32)
-    return csr_matrix((ones, (np.concatenate(rows), np.concatenate(columns))), shape=(len(texts), COLUMNS))
+        cells.append((text_of[: len(whole)][whole] << BITS) + _column(hashes[whole] + np.uint64(order)))
+    places = np.sort(np.concatenate(cells))
+    starts = np.flatnonzero(np.append(True, places[1:] != places[:-1])[: len(places)])
+    counts = np.diff(starts, append=len(places)).astype(np.float32)
+    ends = np.searchsorted(places[starts], np.arange(len(texts) + 1) << BITS)
+    columns = (places[starts] & (COLUMNS - 1)).astype(np.int32)
+    return csr_matrix((counts, columns, ends.astype(np.int32)), shape=(len(texts), COLUMNS))
 
 
 def _powers(base: int, count: int) -> Array:

@@ -61,8 +61,8 @@ class Strategy(Protocol):
         """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
         ...
 
-    def text_prior(self, text: str) -> Floats | None:
-        """Return what a text says about each label before anything is asked; None if nothing."""
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
+        """Return what each text says about each label before anything is asked; None if nothing."""
         ...
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:

@@ -69,9 +69,9 @@ class ExactStop:
             self._prospect = _EvidenceProspect(evidence, rivals, self.shape[2], places)
         self._known: dict[bytes, int] = {}
 
-    def text_prior(self, text: str) -> Floats | None:
-        """Return what a text says about each label before anything is asked; None if nothing that votes do not say."""
-        return None if self._text is None else self._text.read((text,), self._labels)[0]
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
+        """Return what texts say about each label before anything is asked; None if nothing that votes do not say."""
+        return None if self._text is None else self._text.read(texts, self._labels)
 
     def needed(self, cells: Codes, prior: Floats | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
@@ -342,8 +342,7 @@ def simulate(votes: Votes, strategy: Strategy) -> Votes:
     shape = votes.codes.shape[1:]
     prior = votes.text_log_probs
     if prior is None and votes.texts:
-        priors = [strategy.text_prior(text) for text in votes.texts]
-        prior = None if priors[0] is None else np.array(priors)
+        prior = strategy.text_priors(votes.texts)
     patterns, inverse = votes.codes.reshape(len(votes), -1), np.arange(len(votes))
     if prior is None:  # texts that say the same are rare, but many have the same votes
         patterns, inverse = np.unique(patterns, axis=0, return_inverse=True)

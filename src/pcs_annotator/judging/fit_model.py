@@ -112,7 +112,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         shape=how.shape,
     )
     judged = model.judged(shown)
-    model = replace(model, profile=profile(shown, judged.scores, judged.best, model.text))
+    model = replace(model, profile=profile(shown, judged.scores, judged.best, model.familiar(shown)))
     if how.promise is not None:
         labelled = gold != UNLABELLED
         drawn = labelled if random_sample is None else random_sample
@@ -125,7 +125,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
         table_of = partial(_table, model, shown, judged, others, how.promise)
         certificate = _certificate(trial, (rows, truth), (shown, judged.probabilities, times), how, table_of)
         promised = certificate.thresholds if how.promise.by else ()
-        groups = profiles(shown, judged.scores, judged.best, promised, model.text)
+        groups = profiles(shown, judged.scores, judged.best, promised, model.familiar(shown))
         model = replace(model, certificate=replace(certificate, fingerprint=fingerprint_now), profiles=groups)
     return FitResult(model, trial)
 

@@ -202,6 +202,10 @@ class Model:
         ]
         return np.array(by_level)[judged.level[rows], np.arange(len(rows))]
 
+    def familiar(self, votes: Votes) -> Floats | None:
+        """Return the share of the n-grams of each text that are in a gold text too; None without a model of texts."""
+        return None if self.text is None else self.text.familiar(votes.texts or ())
+
     def read(self, votes: Votes) -> Floats | None:
         """Return what the texts of the votes say, `[item, label]`; None if the model does not read texts."""
         if votes.text_log_probs is not None:

@@ -34,7 +34,7 @@ PUNCTUATION = ".,;:!?…\"'()[]{}«»“”„‘’-–—*#/"
 # a word without the punctuation around it
 WORD = re.compile(rf"[^\s{re.escape(PUNCTUATION)}](?:\S*[^\s{re.escape(PUNCTUATION)}])?")
 LEAST_SAID = 0.1  # a word that says less changes the odds of a label by less than a tenth
-READ_AT_A_TIME = 20_000
+READ_AT_A_TIME = 2_000  # the n-grams of more texts take much memory
 REMEMBERED = 8
 
 

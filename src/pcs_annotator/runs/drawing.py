@@ -154,7 +154,7 @@ def of_stream(model: Model, votes: Votes, gold: Gold, run_rows: int) -> Model:
     if gold.since:
         recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))
         judged = model.judged(recent)
-        new_profiles = profiles(recent, judged.scores, judged.best, ["", *model.profiles], model.text)
+        new_profiles = profiles(recent, judged.scores, judged.best, ["", *model.profiles], model.familiar(recent))
         anew = {name: profile for name, profile in new_profiles.items() if "" in gold.since or name in gold.since}
         groups = {name: anew.get(name, profile) for name, profile in model.profiles.items()}
         model = replace(model, profile=anew.get("", model.profile), profiles=groups)

@@ -11,7 +11,7 @@ from pcs_annotator.core.votes import NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.metrics.special import bdtr
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.drift import Drift, drift, profile
+from pcs_annotator.judging.promise.drift import Drift, Profile, drift, profile
 from pcs_annotator.judging.score import row_parts
 
 PEOPLE_AGREE = 0.9  # with a panel that is of two minds, people agree less often than this
@@ -26,11 +26,13 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
     if model.certificate is None or not model.certificate.holds or not others.any():
         return None
     judged = model.judged(votes)
-    difference = drift(
-        profile(votes.take(gold), judged.scores[gold], judged.best[gold], model.text),
-        profile(votes.take(others), judged.scores[others], judged.best[others], model.text),
-        names=("those with", "the rows without gold"),
-    )
+    familiar = model.familiar(votes)
+
+    def profile_of(rows: Mask) -> Profile:
+        known = None if familiar is None else familiar[rows]
+        return profile(votes.take(rows), judged.scores[rows], judged.best[rows], known)
+
+    difference = drift(profile_of(gold), profile_of(others), names=("those with", "the rows without gold"))
     # asking that stops early stops where answers agree
     agreement, asked = _agreement(votes), (votes.codes != NOT_ASKED).all(axis=(1, 2, 3))
     some, rest = agreement[gold & asked], agreement[others & asked]

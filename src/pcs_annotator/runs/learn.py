@@ -298,7 +298,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
     votes = replace(votes, texts=votes.texts if texts is None else texts)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
-    return drift_by_group(before, profiles(votes, judged.scores, judged.best, before, model.text))
+    return drift_by_group(before, profiles(votes, judged.scores, judged.best, before, model.familiar(votes)))
 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:

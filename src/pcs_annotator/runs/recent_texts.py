@@ -70,7 +70,8 @@ class RecentTexts:
                     del self._texts[next(iter(self._texts))]
         if not self._before or not new:
             return
-        come = profiles(votes.take(np.array(new)), judged.scores[new], judged.best[new], self._before, model.text)
+        fresh = votes.take(np.array(new))
+        come = profiles(fresh, judged.scores[new], judged.best[new], self._before, model.familiar(fresh))
         calm = [(name, profile) for name, profile in come.items() if not self._tests[name].alarm]
         due = [test for name, test in self._tests.items() if test.add({k: v for k, v in calm if name in ("", k)})]
         for test in due:

@@ -48,7 +48,7 @@ class Majority:
     order: Sequence[Cell]
     seen: list[Codes] = field(default_factory=list)
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
@@ -71,7 +71,7 @@ class Needs:
     order: Sequence[Cell]
     always: int
 
-    def text_prior(self, text: str) -> Floats | None:
+    def text_priors(self, texts: Sequence[str]) -> Floats | None:
         return None
 
     def needed(self, cells: Codes, said: Floats | None = None) -> int:
@@ -396,7 +396,7 @@ def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_bug_in_a_strategy_is_raised_unchanged(budget: Budget, tmp_path: Path) -> None:
     class Broken(Needs):
-        def text_prior(self, text: str) -> Floats | None:
+        def text_priors(self, texts: Sequence[str]) -> Floats | None:
             return None
 
         def needed(self, cells: Codes, said: Floats | None = None) -> int:

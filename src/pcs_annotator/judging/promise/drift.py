@@ -19,7 +19,6 @@ from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 from pcs_annotator.judging.reasons import spoken
-from pcs_annotator.judging.text_model import TextModel
 
 SCRIPTS = (
     *("LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ARABIC", "HEBREW", "GREEK", "DEVANAGARI", "THAI"),
@@ -119,10 +118,8 @@ class Drift(NamedTuple):
         return f"a shift of fewer than {points:.0f} points in a model's answers may go unnoticed; {WITHOUT_AUDIT}"
 
 
-def profile(votes: Votes, scores: Floats, best: Codes, text: TextModel | None = None) -> Profile:
-    """Return the profile of votes, of their scores `[item, label]`, of the items' labels, and of texts if known."""
-    texts = votes.texts or ()
-    familiar = np.zeros(0) if text is None else text.familiar(texts)
+def profile(votes: Votes, scores: Floats, best: Codes, familiar: Floats | None = None) -> Profile:
+    """Return the profile of votes, their scores `[item, label]`, their labels, and how familiar their texts are."""
     labels = len(votes.labels)
     answers = np.where(votes.codes < 0, np.where(votes.codes == NOT_ASKED, NOT_ASKED, labels), votes.codes)
     cells = np.stack([(answers == answer).sum(axis=0) for answer in range(labels + 1)], axis=-1)
@@ -135,8 +132,8 @@ def profile(votes: Votes, scores: Floats, best: Codes, text: TextModel | None = 
         cells=cells,
         chosen=np.bincount(best[~votes.silent], minlength=labels),
         highest=_in_hundredths(speaking.max(axis=1)),
-        scripts=np.bincount(np.array([*map(script_of, texts)], dtype=np.intp), minlength=len(SCRIPTS)),
-        familiar=_in_hundredths(familiar),
+        scripts=np.bincount(np.array([*map(script_of, votes.texts or ())], dtype=np.intp), minlength=len(SCRIPTS)),
+        familiar=_in_hundredths(np.zeros(0) if familiar is None else familiar),
     )
 
 
@@ -182,13 +179,16 @@ def drift(
 
 
 def profiles(
-    votes: Votes, scores: Floats, best: Codes, names: Iterable[str], text: TextModel | None = None
+    votes: Votes, scores: Floats, best: Codes, names: Iterable[str], familiar: Floats | None = None
 ) -> dict[str, Profile]:
     """Return the profile of each of some groups that has texts here; an empty name is for all texts."""
     groups = np.array(votes.groups or [NO_GROUP] * len(votes))
     rows = {name: np.flatnonzero((groups == name) | (not name)) for name in names}
     kept = {name: members for name, members in rows.items() if len(members) or not name}
-    return {name: profile(votes.take(members), scores[members], best[members], text) for name, members in kept.items()}
+    return {
+        name: profile(votes.take(part), scores[part], best[part], None if familiar is None else familiar[part])
+        for name, part in kept.items()
+    }
 
 
 def drift_together(before: Mapping[str, Profile], now: Mapping[str, Profile], level: float) -> Drift:
