@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
@@ -56,6 +56,7 @@ class Labelled(Frame):
     counts: Counts  # how many rows have which label; texts, votes and outcomes of a large table are those of a sample
     frugal: Frugal | None = None  # how questions were saved; None when everything was asked
     drift: Drift | None = None  # whether answers differ from the run's; None when it kept nothing to compare with
+    bills: Sequence[Bill] = ()  # what was paid for these labels now
 
     @property
     def unlabelled(self) -> int:
@@ -168,6 +169,7 @@ def _label(request: RunRequest, folder: RunFolder, out: Path | None, saving: Sav
         counts=counts,
         frugal=opened.frugal,
         drift=drift,
+        bills=tuple(bills_of(tally.paid, ask.pricing(opened.settings.prices))),
     )
 
 

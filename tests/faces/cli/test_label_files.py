@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -101,3 +102,12 @@ def test_too_many_rows_for_a_sheet_are_refused_before_any_call(monkeypatch: pyte
         "label", "new.csv", "--run", "runs/data", "-o", "new.xlsx", "--max-calls", "1"
     )
     assert not Path("new.xlsx").exists()
+
+
+def test_what_the_labels_cost_now_is_said(pcs: Pcs) -> None:
+    Path("dear.csv").write_text("text\nA text that nobody has asked about yet.\n", encoding="utf-8")
+    wanted = ("label", "dear.csv", "--run", "runs/data", "--price", "scripted:hash=1000000,1000000", "--replace")
+    assert re.search(r"\d calls; \$\d+\.\d\d", first := pcs.out(*wanted)), first
+    again = pcs.out(*wanted)
+    assert "answers from the ledger" in again
+    assert "$" not in again

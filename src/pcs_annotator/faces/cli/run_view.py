@@ -160,6 +160,8 @@ def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
     cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]
     asked, calls = answer.cost(tally.calls, tally.from_ledger, ())
+    if labelled.bills:
+        calls = f"{calls}; {total_cost([bill.usd for bill in labelled.bills])}"
     if labelled.frugal is not None and tally.spared:
         share = percent(tally.spared, tally.spared + tally.questions)
         calls = f"{calls}; {share} of the questions were not needed: the label was settled"
