@@ -230,7 +230,7 @@ def test_a_running_service_heeds_verdicts_and_fits(folder: Path, caplog: pytest.
 def test_verdicts_that_cannot_be_read_for_a_moment_are_read_later(
     folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(labelling, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(labelling, "LOOK_EVERY", 0.05)
     monkeypatch.setattr(labelling, "RETRY_SECONDS", 0.0)
     said: list[str] = []
 

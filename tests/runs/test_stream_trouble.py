@@ -121,7 +121,7 @@ def test_a_clock_that_is_set_back_keeps_texts_and_what_is_known_about_drift(
 def test_files_of_a_model_that_are_deleted_by_hand_leave_the_service_with_what_it_has(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(services, "LOOK_EVERY", 0.05)
     monkeypatch.setattr(services, "RETRY_SECONDS", 0.1)
     at = RunFolder(folder)
     said: list[str] = []

@@ -29,8 +29,8 @@ def gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | 
     familiar = model.familiar(votes)
 
     def profile_of(rows: Mask) -> Profile:
-        known = None if familiar is None else familiar[rows]
-        return profile(votes.take(rows), judged.scores[rows], judged.best[rows], known)
+        shares = None if familiar is None else familiar[rows]
+        return profile(votes.take(rows), judged.scores[rows], judged.best[rows], shares)
 
     difference = drift(profile_of(gold), profile_of(others), names=("those with", "the rows without gold"))
     # asking that stops early stops where answers agree

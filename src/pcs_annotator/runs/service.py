@@ -289,8 +289,7 @@ class Service:
         if self._loading is not None or now < self._looked_at + LOOK_EVERY:
             return
         self._looked_at = now
-        state = state_of(self.folder)
-        if state != self._seen:
+        if (state := state_of(self.folder)) != self._seen:
             fitted, self._seen = state[:2] != self._seen[:2], state
             self._loading = asyncio.create_task(self._load() if fitted else self._heed_verdicts())
 
@@ -340,9 +339,10 @@ class Service:
             labeller = Labeller(fitted, before.labeller.asker, self._stream)
             self._opened = _Opened(labeller, version, self._stream)
         except Exception as error:
+            wait = RETRY_SECONDS - LOOK_EVERY if self.outdated else 0.0  # at first, files may have been half written
             if not self.outdated:
                 self._say(f"the run has changed and cannot be loaded; the earlier model stays in use: {_reason(error)}")
-            self.outdated, self._seen, self._looked_at = OUTDATED, [], _now() + RETRY_SECONDS - LOOK_EVERY
+            self.outdated, self._seen, self._looked_at = OUTDATED, [], _now() + wait
         else:
             self.outdated, self._tried, self._seen[2:] = "", 0, []  # verdicts may have come while it was loaded
             self._say(f"the run has changed: {self._opened.version} is in use now")

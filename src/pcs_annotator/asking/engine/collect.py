@@ -59,12 +59,12 @@ async def _adaptive_items(
 class AdaptiveItem:
     """One item, asked about until its label is settled or no cell is open."""
 
-    __slots__ = ("_cells", "_item", "_item_asker", "_said", "_strategy", "_texts", "row")
+    __slots__ = ("_cells", "_item", "_item_asker", "_prior", "_strategy", "_texts", "row")
 
     def __init__(  # what there is to know of an item
-        self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes, said: Floats | None
+        self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes, prior: Floats | None
     ) -> None:
-        self.row, self._said = row, said
+        self.row, self._prior = row, prior
         self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
         self._texts: dict[int, str | None] = {}
 
@@ -75,7 +75,7 @@ class AdaptiveItem:
 
     async def step(self) -> bool:
         """Ask all cells that must be asked next, at the same time; return whether there may be more after them."""
-        needed = self._strategy.needed(self._cells, self._said)
+        needed = self._strategy.needed(self._cells, self._prior)
         batch = list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
         if not batch:
             self._item_asker.finish(self.row)
