@@ -16,9 +16,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 # One BLAS thread, set before numpy is imported: the embedded model runs several batches at once instead.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,6 +33,7 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.models.local import llama
 from pcs_annotator.models.local.download import pull
 from pcs_annotator.models.local.embedded import (
     NumpyEngine,
@@ -41,6 +44,7 @@ from pcs_annotator.models.local.embedded import (
     processors,
 )
 from pcs_annotator.models.local.in_process import EmbeddedModel
+from pcs_annotator.models.local.label_tree import Floats as Floats32
 from pcs_annotator.models.local.label_tree import LabelTree
 from pcs_annotator.models.local.runner import Style
 from tests.judging.metrics.alone import accuracy
@@ -179,6 +183,47 @@ async def speed(items: Items) -> None:
     await ours.close()
 
 
+def gemm_speed(batch: int, rows: int, inner: int, columns: int, seconds: float = 2.0) -> float:
+    """Return the GFLOP/s of products of this shape, as many at a time as there are processors."""
+    left, right = np.ones((batch, rows, inner), np.float32), np.ones((inner, columns), np.float32)
+
+    def multiply() -> int:
+        until, times = time.perf_counter() + seconds, 0
+        while time.perf_counter() < until:
+            left @ right
+            times += 1
+        return times
+
+    with ThreadPoolExecutor(processors()) as pool:
+        times = sum(work.result() for work in [pool.submit(multiply) for _ in range(processors())])
+    return times * 2 * batch * rows * inner * columns / seconds / 1e9
+
+
+async def roofline(items: Items, count: int = 200) -> None:
+    """Print what products of matrices allow, and how much of that the embedded model reaches."""
+    model = EmbeddedModel(style="plain")
+    requests, product, done = requests_for(items, model)[: count + 20], llama._product, [0.0, 0.0, 0.0]
+
+    def counted(rows: Floats32, matrix: Floats32, tile: int) -> Floats32:
+        begun = time.perf_counter()
+        found = product(rows, matrix, tile)
+        for at, number in enumerate((len(rows), len(rows) + -len(rows) % tile, time.perf_counter() - begun)):
+            done[at] += number * (1 if at == 2 else 2 * matrix.size / 1e9)
+        return found
+
+    await ask_all(model, requests[count:])
+    with patch.object(llama, "_product", counted):
+        begun, cpu = time.perf_counter(), time.process_time()
+        await ask_all(model, requests[:count])
+        wall, cpu = time.perf_counter() - begun, time.process_time() - cpu
+    await model.close()
+    needed, computed, seconds = done
+    print(f"\nRoofline: {count / wall:.1f} questions/s, each {computed / count:.1f} GFLOP ({needed / computed:.0%} "
+          f"needed), so {computed / wall:.0f} GFLOP/s; {seconds / cpu:.0%} of the CPU time is products")  # fmt: skip
+    print(f"  products alone, of large matrices {gemm_speed(1, 1024, 1024, 1024):.0f} GFLOP/s, of the model's shapes "
+          f"{gemm_speed(6, llama.TILE, 576, 3072):.0f} GFLOP/s")  # fmt: skip
+
+
 class SamePrompt:
     """Llama.cpp with the embedded model's prompt in plain style, and a cache for the start of the prompt."""
 
@@ -260,6 +305,7 @@ def main() -> int:
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
     print(f"\nPeak memory of the process with the embedded model: {peak:.0f} MB")
+    asyncio.run(roofline(tweets or news))
     asyncio.run(speed(tweets or news))
     print(f"\n{time.perf_counter() - begun:.0f} s in all")
     return 0
