@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
+from tests.chromium import findings
 from tests.faces.review.conftest import PHONE
 from tests.faces.review.made import ATTACK, MANY, OPTIONS, make_run, page_of, undone, verdicts
 from tests.simulated import MODELS, simulated_models
@@ -255,19 +255,10 @@ def test_people_who_differ_are_shown_and_a_third_one_settles_it(run: Path, visit
         expect(page.locator("#conflicts")).to_contain_text("No two people differ")
 
 
-def serious(page: Page) -> list[tuple[str, list[str]]]:
-    """Return what axe finds serious or critical on a page, and where."""
-    return [
-        (one["id"], [node["html"][:100] for node in one["nodes"]])
-        for one in Axe().run(page).response["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("phone", [False, True])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_anywhere(run: Path, visit: Visit, scheme: str, phone: bool) -> None:
+def test_axe_finds_nothing_anywhere(run: Path, visit: Visit, scheme: str, phone: bool) -> None:
     acts = {
         "/": "",
         "/row?id=attack": "document.getElementById('keys').showModal()",
@@ -289,7 +280,7 @@ def test_axe_finds_nothing_serious_anywhere(run: Path, visit: Visit, scheme: str
         for path, act in acts.items():
             page.goto(url + path)
             page.evaluate(act)
-            found[path] = serious(page)
+            found[path] = findings(page)
     assert not any(found.values()), found
 
 
@@ -307,7 +298,7 @@ def test_prompts_and_replies_come_when_they_are_opened(run: Path, visit: Visit, 
         page.locator(".exchanges > details > summary").nth(4).click()
         expect(page.locator(".exchanges > details[open] pre >> nth=1")).to_contain_text(ATTACK)
         assert page.locator("img").count() == 0
-        assert serious(page) == []
+        assert findings(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.locator(".evidence > summary").click()
         page.locator(".evidence > summary").click()

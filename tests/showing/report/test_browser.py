@@ -92,9 +92,7 @@ def test_the_first_screen_of_a_phone_has_the_verdict_and_the_next_command(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(
-    browser: Browser, large: Path, tmp_path: Path, scheme: Literal["light", "dark"]
-) -> None:
+def test_axe_finds_nothing(browser: Browser, large: Path, tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
     for viewport in (SCREEN, PHONE):
         # the page's own policy would block axe
         how = {"viewport": viewport, "color_scheme": scheme, "bypass_csp": True}

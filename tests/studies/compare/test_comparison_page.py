@@ -76,7 +76,7 @@ def test_the_page_throws_nothing_with_rows_or_without(found: Comparison, tmp_pat
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(found: Comparison, tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
+def test_axe_finds_nothing(found: Comparison, tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
     from playwright.sync_api import sync_playwright
 
     path = STRICT.write_page(tmp_path / "compare.html", render(found))

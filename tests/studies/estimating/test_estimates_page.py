@@ -112,7 +112,7 @@ def test_pages_throw_nothing(html: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (768, "dark"), (1280, "light")])
-def test_pages_fit_any_screen_and_axe_finds_nothing_serious(
+def test_pages_fit_any_screen_and_axe_finds_nothing(
     tmp_path: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     from playwright.sync_api import sync_playwright
