@@ -26,25 +26,11 @@ sys.path.insert(0, str(ROOT))
 from pcs_annotator.asking.ledger.open_ledger import open_ledger  # noqa: E402
 from tests.postgres import PASSWORD, PostgresServer  # noqa: E402
 from tests.stub import Behaviour, Stats, StubProcess  # noqa: E402
-from tests.two_machines import Cluster, reason_against, two_machines  # noqa: E402
+from tests.two_machines import SETTINGS, Cluster, reason_against, two_machines  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "cluster.md"
 LATENCY, IN_FLIGHT, GONE_SECONDS = 0.2, 12, 20
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=LATENCY, record_times=True)
-SETTINGS = f"""
-[task]
-labels = ["good", "bad"]
-[ask]
-models = ["{{url}}#m"]
-answers = "hard"
-concurrency = {IN_FLIGHT}
-[relations]
-use = ["original"]
-[learn]
-optimiser = "lr"
-folds = 3
-resamples = 0
-"""
 TICKS = os.sysconf("SC_CLK_TCK")
 KINDS = {"MapWorker": "worker", "postgres": "PostgreSQL", "raylet": "Ray", "gcs_server": "Ray", "tests.stub": "stub"}
 
@@ -86,7 +72,7 @@ class Bench:
 
     def __init__(self, cluster: Cluster, stub: StubProcess, folder: Path, rows: int) -> None:
         self.cluster, self.stub, self.folder, self.rows = cluster, stub, folder, rows
-        (folder / "pcs.toml").write_text(SETTINGS.format(url=stub.url))
+        (folder / "pcs.toml").write_text(SETTINGS.format(url=stub.url, in_flight=IN_FLIGHT))
 
     def ask(
         self, what: str, *options: str, rows: int = 0, disturb: Callable[[subprocess.Popen[str]], object] | None = None
@@ -203,7 +189,11 @@ def trials(bench: Bench) -> dict[str, Trial]:
 def reading_ms(server: PostgresServer, folder: Path) -> float:
     """Return the processor time per call, in ms, in which one command reads known answers and judges them."""
     relations = ["original", "order", "frame", "layout"]
-    settings = SETTINGS.format(url="").replace('"#m"', '"scripted:hash"').replace('["original"]', json.dumps(relations))
+    settings = (
+        SETTINGS.format(url="", in_flight=IN_FLIGHT)
+        .replace('"#m"', '"scripted:hash"')
+        .replace('["original"]', json.dumps(relations))
+    )
     (folder / "pcs.toml").write_text(settings)
     seconds, ledger = dict[int, float](), server.new_ledger()
     for verb, rows in (("run", 1000), ("label", 8000), ("label", 2000), ("label", 8000)):

@@ -29,6 +29,20 @@ RAY = Path(sys.executable).with_name("ray")
 CLONE_NEWNET = 0x40000000
 PORT = 6379
 NAMES = ("head", "worker")
+SETTINGS = """
+[task]
+labels = ["good", "bad"]
+[ask]
+models = ["{url}#m"]
+answers = "hard"
+concurrency = {in_flight}
+[relations]
+use = ["original"]
+[learn]
+optimiser = "lr"
+folds = 3
+resamples = 0
+"""
 QUIET = ["--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats"]
 
 

@@ -13,26 +13,12 @@ import pytest
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from tests.postgres import PASSWORD, programs
 from tests.stub import Behaviour, StubProcess
-from tests.two_machines import Cluster, reason_against, two_machines
+from tests.two_machines import SETTINGS, Cluster, reason_against, two_machines
 
 pytestmark = pytest.mark.system
 
 ROWS, IN_FLIGHT = 400, 8
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=0.2, key="sk-secret")
-SETTINGS = f"""
-[task]
-labels = ["good", "bad"]
-[ask]
-models = ["{{url}}#m"]
-answers = "hard"
-concurrency = {IN_FLIGHT}
-[relations]
-use = ["original"]
-[learn]
-optimiser = "lr"
-folds = 3
-resamples = 0
-"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +51,7 @@ def folder(tmp_path: Path, server: StubProcess) -> Path:
     """A folder with texts and settings."""
     rows = [f"{row},Case {row} is here.,{('good', 'bad')[row % 2] if row < 60 else ''}" for row in range(ROWS)]
     (tmp_path / "texts.csv").write_text("\n".join(["id,text,gold", *rows]) + "\n")
-    (tmp_path / "pcs.toml").write_text(SETTINGS.format(url=server.url))
+    (tmp_path / "pcs.toml").write_text(SETTINGS.format(url=server.url, in_flight=IN_FLIGHT))
     (tmp_path / ".env").write_text("PCS_API_KEY=sk-secret\n")
     return tmp_path
 
