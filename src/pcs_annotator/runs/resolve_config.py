@@ -240,7 +240,7 @@ def _extracting(config: Config, dataset: Dataset) -> Config:
     refuse_line_breaks(labels)
     task = replace(task, labels=labels)
     assert task.extraction is not None
-    list(passage_files.gold_of_texts(dataset, task.extraction))
+    passage_files.gold_of_texts(dataset.items, dataset.gold, task.extraction, dataset.name)
     return replace(config, task=task, data=_columns_found(config, dataset), learn=replace(config.learn, sets=False))
 
 
