@@ -193,9 +193,15 @@ def _table(  # what is known about the rows, one argument each
     model: Model, votes: Votes, judged: Predictions, others: Integers, promise: Promise, names: Sequence[str]
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
-    if promise.tested or judged.confidence is None or not len(others):
+    units = votes.unit_codes
+    if (promise.tested and units is None) or judged.confidence is None:
         return None
     sure, unknown = np.where(votes.silent, -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
+    if units is not None:
+        eligible = model.shape.eligible(sure, units)[others]
+        return Judged(sure, judged.best, unknown, units).take(others[eligible])
+    if not len(others):
+        return None
     if promise.by:
         return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
     return Judged(sure, np.array(positions_of(votes.labels, names, "label"))[judged.best], unknown).take(others)
