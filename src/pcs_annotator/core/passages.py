@@ -15,7 +15,7 @@ VALUE = "value"  # the type of the only passage that a text has where a value is
 YES, NO = "yes", "no"  # what a question says to a candidate
 AROUND = 60  # characters on both sides of a passage that are shown and learned from with it
 _QUOTES = "\"'“”„‟‘’‚‛«»‹›`"
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T.*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?([a-z]{3,9})\.?,?\s+(\d{4})", re.IGNORECASE)
@@ -41,7 +41,7 @@ class Passage(NamedTuple):
     @property
     def name(self) -> str:
         """What a candidate is called after the id of its text."""
-        return f"{self.start}-{self.end}:{self.type}"
+        return self.value or f"{self.start}-{self.end}:{self.type}"
 
 
 class Extraction(NamedTuple):
@@ -107,8 +107,8 @@ def normal_value(value: str, format_: Format) -> str | None:
         number = number_in(value)
         return None if number is None else f"{number:.12g}"
     if format_ == "date":
-        found = _date_in(value.strip().strip(_QUOTES))
-        return found and found.isoformat()
+        day = _date_in(value.strip().strip(_QUOTES))
+        return None if day is None else day.isoformat()
     return " ".join(value.strip(_QUOTES + " \t\r\n").rstrip(".,;").split()) or None
 
 

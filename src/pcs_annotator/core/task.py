@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.base.text import did_you_mean
+from pcs_annotator.core.passages import Extraction
 
 MISSING = frozenset(["nan", "none", "null", "nil", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nat"])
 LARGEST_CODE = 10  # whole numbers up to here are codes, such as those of a scale, even if hardly any occurs twice
@@ -139,6 +140,7 @@ class Task:
         number: Whether labels are the steps of a range, so that models answer with a number instead of choosing one.
         definitions: A sentence per label, which only the relation `definitions` shows.
         suggested: The label that somebody else is said to have given, after the text; empty for none.
+        extraction: If models are to quote passages or a value: what is looked for; labels are the types of passages.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -159,10 +161,11 @@ class Task:
     number: bool = False
     definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
     suggested: str = field(default="", repr=False)
+    extraction: Extraction | None = None
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
-        if len(labels) < 2:
+        if len(labels) < 2 and self.extraction is None:
             raise LabelError(f"a task needs at least two labels to choose from, got only {labels[0]!r}")
         if self.pair and len(labels) > len(PAIR_LABELS):
             raise LabelError(
@@ -182,14 +185,16 @@ class Task:
             raise ConfigError(f"nearest is {self.nearest}, must be 0, for all examples, or the number to show")
         for name in ("examples", "known"):
             numbered = enumerate(getattr(self, name), 1)
-            checked = [_check_example(number, example, self.among or labels) for number, example in numbered]
+            among = None if self.extraction else self.among or labels
+            checked = [_check_example(number, example, among) for number, example in numbered]
             object.__setattr__(self, name, tuple(checked))
-        candidate_count(self.candidates, len(labels))  # raises for fewer than two
+        if self.extraction is None:
+            candidate_count(self.candidates, len(labels))  # raises for fewer than two
 
     @property
     def asked(self) -> int:
         """How many labels each text is asked about; 0 for all of them."""
-        return 0 if self.among or self.number else candidate_count(self.candidates, len(self.labels))
+        return 0 if self.among or self.number or self.extraction else candidate_count(self.candidates, len(self.labels))
 
     def meant(self, label: str) -> str:
         """Return the label of a pair that an answer stands for: if the texts are swapped, the other one."""
@@ -215,10 +220,12 @@ def candidate_count(wanted: int, labels: int) -> int:
     return count if count < labels else 0
 
 
-def _check_example(number: int, example: Example, labels: Sequence[str]) -> Example:
-    """Return an example with the label as the task spells it."""
+def _check_example(number: int, example: Example, labels: Sequence[str] | None) -> Example:
+    """Return an example with the label as the task spells it; where none are given, its label is a whole answer."""
     if not example.text.strip():
         raise ConfigError(f"example {number} has an empty text: write one, or leave it out")
+    if labels is None:
+        return example
     code = _positions(tuple(labels)).get(example.label.casefold())
     if code is None:
         raise LabelError(
@@ -232,6 +239,8 @@ USUAL_QUESTION = "Which label fits the text best:"
 
 def usual_instruction(labels: Sequence[str], kind: str = "one") -> str:
     """Return the instruction for a task whose user gives none; very many labels are not listed in it."""
+    if kind == "passages":
+        return f"Which passages of the text are one of these: {enumerated(labels)}?"
     if kind == "pair":
         return f"Which of the two texts is better: {enumerated(labels)}?"
     return (

@@ -77,7 +77,7 @@ MAX_LISTED = 20
 # Grades are stored as float32, and servers round log-probabilities.
 GRADE_TOLERANCE = 1e-3
 TABLES = "pcs_annotator.tables.vote_tables"  # loaded when needed: core knows no file format
-PER_ITEM = ("texts", "groups")
+PER_ITEM = ("texts", "groups", "units")
 NO_GROUP = "(none)"  # the group of items whose own is not known
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
 
@@ -94,6 +94,8 @@ class Votes:
         labels: The closed set of labels.
         texts: The text of every item; None if that is not known.
         groups: The group of every item, such as its language, if promises are made for groups; None if not known.
+        units: The text that every item is a passage of: those of one text stand or fall together. None if items are
+            texts.
         read: What a model of the texts says, `[item, label]`, as logarithms of probabilities; None if none read them.
         stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
             nan where it gave none; None when none were requested.
@@ -113,6 +115,7 @@ class Votes:
     texts: Sequence[str] | None = None
     text_log_probs: Floats | None = None
     groups: Sequence[str] | None = None
+    units: Sequence[str] | None = None
     siblings: Sequence[tuple[Votes, Codes]] = ()
 
     def __post_init__(self) -> None:
@@ -240,6 +243,11 @@ class Votes:
         groups = self.groups or [NO_GROUP] * len(self)
         places = {name: code for code, name in enumerate(dict.fromkeys([*first, *groups]))}
         return [*places], np.array([places[name] for name in groups], dtype=np.intp)
+
+    @property
+    def unit_codes(self) -> Integers | None:
+        """The position of every item's text among those of all items; None if items are texts."""
+        return None if self.units is None else np.unique(self.units, return_inverse=True)[1]
 
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""

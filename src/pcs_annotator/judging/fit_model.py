@@ -157,7 +157,9 @@ def read_texts(votes: Votes, gold: Codes, seed: int) -> tuple[Votes, TextModel |
     """
     rows = np.flatnonzero(gold != UNLABELLED)
     texts = [votes.texts[row] for row in rows.tolist()] if votes.texts else []
-    model = fit_text_model(texts, gold[rows], votes.labels, seed) if texts else None
+    units = votes.unit_codes
+    of_rows = None if units is None else units[rows]
+    model = fit_text_model(texts, gold[rows], votes.labels, seed, of_rows) if texts else None
     if model is None:
         return votes, None
     log_probs = np.full((len(votes), len(votes.labels)), np.nan)
@@ -218,6 +220,8 @@ def _certificate(  # what is known about the rows, one argument each
         above, (labels, codes) = sample.judged_at(level), trial.shape.at(level, trial.labels)
         upper.append((above._replace(best=codes[above.best]), labels))
     tested, names = sample.judged, rows.labels
+    if tested.units is not None:
+        tested = tested.take(how.shape.eligible(tested.confidence, tested.units))
     if promise.by:
         there = np.unique(places)
         some = votes.take(there)
@@ -226,7 +230,8 @@ def _certificate(  # what is known about the rows, one argument each
     certificate = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
     of_gold = len(np.unique(places[: len(places) - sample.undecided]))
     split = _split(len(truth), of_gold, sample, how.splits)
-    return replace(certificate, split=split, gold_rows=int((times > 0).sum()), undecided_rows=sample.undecided)
+    gold_rows = int((times > 0).sum()) if votes.units is None else len({*np.array(votes.units)[times > 0].tolist()})
+    return replace(certificate, split=split, gold_rows=gold_rows, undecided_rows=sample.undecided)
 
 
 def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers) -> tuple[HeldOut, Integers]:
@@ -243,8 +248,9 @@ def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers
     columns = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.intp)
     expected = np.concatenate([trial.probabilities[judged], probabilities[undecided][:, columns]])
     gold = np.concatenate([trial.gold[judged], np.zeros(len(undecided), dtype=CODE)])
+    places, units = np.concatenate([of_gold[judged], undecided]), votes.unit_codes
     sample = trial._replace(gold=gold, scores=expected, probabilities=expected, undecided=len(undecided))
-    return sample, np.concatenate([of_gold[judged], undecided])
+    return sample._replace(units=None if units is None else units[places]), places
 
 
 def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.base.display import brief
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.calibrate import (
@@ -49,8 +49,11 @@ class Splits:
             return self.repeats
         return int(np.clip(ROWS_FOR_ONE_SPLIT // max(rows, 1), 1, MAX_SPLITS))
 
-    def fold_of(self, gold: Codes, turn: int) -> Integers:
-        """Return the fold of every row in one of the random splits."""
+    def fold_of(self, gold: Codes, turn: int, units: Integers | None = None) -> Integers:
+        """Return the fold of every row in one of the random splits; passages of one text are in the same."""
+        if units is not None:
+            texts = int(units.max(initial=0)) + 1
+            return stratified_folds(np.zeros(texts, dtype=CODE), min(self.folds, texts), self.seed + turn)[units]
         return stratified_folds(gold, min(self.folds, len(gold)), self.seed + turn)
 
 
@@ -147,7 +150,8 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     grades = b"" if votes.grades is None else votes.grades.tobytes()
     texts = b"" if votes.text_log_probs is None else votes.text_log_probs.tobytes()
     siblings = pickle.dumps([(part.ids, part.codes, part.text_log_probs, codes) for part, codes in votes.siblings])
-    contents = votes.codes.tobytes() + grades + texts + gold.tobytes() + names + siblings
+    units = repr(votes.units).encode()
+    contents = votes.codes.tobytes() + grades + texts + gold.tobytes() + names + siblings + units
     digest = blake2b(contents, digest_size=16).digest()
     key = (repr(chosen), splits.folds, splits.seed + turn, digest)
     if key not in _REMEMBERED:
@@ -161,7 +165,7 @@ _REMEMBERED: dict[Hashable, tuple[Fold, ...]] = {}
 
 
 def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[Fold, ...]:
-    fold = splits.fold_of(gold, turn)
+    fold = splits.fold_of(gold, turn, votes.unit_codes)
     masks = [fold != number for number in np.unique(fold)]
     return tuple(
         Fold(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn)) for inside in masks
@@ -213,13 +217,15 @@ class Judged(NamedTuple):
     confidence: Floats  # calibrated probability that the chosen label is right
     best: Codes | Integers  # code of the chosen label, or of the row's group if the promise is made for groups
     right: Mask  # whether it is the gold label, or near enough
+    units: Integers | None = None  # the text of each, if rows are passages: those of one text stand or fall together
 
     def __repr__(self) -> str:
         return brief(self)
 
     def take(self, rows: Integers | Mask) -> "Judged":
         """Return the given rows."""
-        return Judged(self.confidence[rows], self.best[rows], self.right[rows])
+        units = None if self.units is None else self.units[rows]
+        return Judged(self.confidence[rows], self.best[rows], self.right[rows], units)
 
 
 class HeldOut(NamedTuple):
@@ -234,6 +240,7 @@ class HeldOut(NamedTuple):
     ids: Sequence[str] = ()  # of the rows
     at_random: Mask | None = None  # which of them can support a promise; None for all
     undecided: int = 0  # so many of the last rows have no gold, and no label of them counts as right
+    units: Integers | None = None  # the text of each row, if rows are passages
 
     def __repr__(self) -> str:
         return brief(self)
@@ -248,7 +255,8 @@ class HeldOut(NamedTuple):
         shape, best = self.shape, self.shape.choose(self.probabilities, self.labels)
         right = shape.right(best, self.gold, self.labels, near=self.near, level=level)
         right[len(right) - self.undecided :] = False
-        return Judged(shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level), best, right)
+        sure = shape.confidence(self.probabilities, best, self.labels, near=self.near, level=level)
+        return Judged(sure, best, right, self.units)
 
     @property
     def margin(self) -> float | None:
@@ -271,6 +279,14 @@ def run_trial(  # what is known about the rows, one argument each
     """Return fully labelled rows judged by fits that did not see them; None for too few rows, or a single class."""
     if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
         return None
+    if votes.unit_codes is not None and _same_class_in_a_fold(gold, splits, votes.unit_codes):
+        return None
     fits = cross_fits(chosen, votes, gold, splits, ask_policy)
     scores, probabilities, _ = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
-    return HeldOut(gold, scores, probabilities, votes.labels, shape, ids=votes.ids)
+    return HeldOut(gold, scores, probabilities, votes.labels, shape, ids=votes.ids, units=votes.unit_codes)
+
+
+def _same_class_in_a_fold(gold: Codes, splits: Splits, units: Integers) -> bool:
+    """Return whether there would be a single class to learn from, because a text has all rows of the other."""
+    folds = [splits.fold_of(gold, turn, units) for turn in range(splits.turns(len(gold)))]
+    return any(len(np.unique(gold[fold != number])) < 2 for fold in folds for number in np.unique(fold))

@@ -14,7 +14,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.calibrate import slopes_of
 from pcs_annotator.judging.score import choose, score
 
-Kind = Literal["one", "many", "scale", "tree", "pair", "number"]
+Kind = Literal["one", "many", "scale", "tree", "pair", "number", "passages", "value"]
 STEP = "/"
 # In steps. With 1, the prior of the calibrator let the mean place say too little; see benchmarks/results/scales.md.
 PLACE_SD = 0.4
@@ -37,6 +37,20 @@ class LabelShape(NamedTuple):
         return cls(kind, tuple(labels)) if kind not in ("one", "many") else ONE
 
     @property
+    def extracted(self) -> bool:
+        """Whether rows are candidates for what is quoted from texts: each has the first label, with a confidence."""
+        return self.kind in ("passages", "value")
+
+    def eligible(self, confidence: Floats, units: Integers | None) -> Mask:
+        """Return which rows may be accepted: of several values for one text, only the surest."""
+        if self.kind != "value" or units is None:
+            return np.ones(len(confidence), dtype=np.bool_)
+        order = np.lexsort((-confidence, units))
+        surest = np.zeros(len(confidence), dtype=np.bool_)
+        surest[order[np.unique(units[order], return_index=True)[1]]] = True
+        return surest
+
+    @property
     def ordered(self) -> bool:
         """Whether labels are steps of a scale, or of the range of a number."""
         return self.kind in ("scale", "number")
@@ -57,6 +71,8 @@ class LabelShape(NamedTuple):
 
         Of a pair whose two texts are equally good, it is the third label, if there is one.
         """
+        if self.extracted:
+            return np.full(len(values), labels.index(self.labels[0]), dtype=CODE)
         if self.kind == "pair" and len(labels) > 2:
             first, second, third = self._order(labels)
             even = (np.abs(values[:, first] - values[:, second]) < ROUNDING) & (values[:, third] <= values[:, first])

@@ -229,7 +229,8 @@ class Model:
         if self.certificate.promise.near:
             sure = self.shape.confidence(probabilities, best, votes.labels, near=True)
         names, codes = votes.coded_groups(self.certificate.groups) if self.by else (votes.labels, best)
-        return self.certificate.accepts(sure, codes, names) & ~votes.silent & ~self.differing(votes)
+        eligible = ~votes.silent & ~self.differing(votes) & self.shape.eligible(sure, votes.unit_codes)
+        return self.certificate.accepts(sure, codes, names) & eligible
 
     def decisions(self, votes: Votes, judged: Predictions) -> list[Decision | None]:
         """Return the decision about every row: without votes `review`, and None where no decisions were requested."""

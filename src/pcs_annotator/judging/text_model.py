@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Codes, Floats
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams, normalised, rarity_of, text_key, weigh, weigh_with_lengths
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.score import log_softmax
@@ -144,20 +144,26 @@ def _read(model: TextModel, texts: tuple[str, ...]) -> tuple[Floats, Floats]:
     return log_probs, familiar
 
 
-def fit_text_model(texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0) -> TextModel | None:
-    """Return a model learned from texts and the positions of their labels; None for too few, or a single label."""
+def fit_text_model(
+    texts: Sequence[str], gold: Codes, labels: Sequence[str], seed: int = 0, units: Integers | None = None
+) -> TextModel | None:
+    """Return a model learned from texts and the positions of their labels; None for too few, or a single label.
+
+    Passages of one text have the same unit; none is read by a model that saw another.
+    """
     if len(gold) < LEAST_GOLD or len(np.unique(gold)) < 2:
         return None
     rows = np.sort(np.random.default_rng(seed).permutation(len(gold))[:MOST_GOLD])
-    texts, gold = [texts[row] for row in rows.tolist()], gold[rows]
+    units = np.arange(len(gold)) if units is None else units
+    texts, gold, units = [texts[row] for row in rows.tolist()], gold[rows], units[rows]
     counts = count_ngrams(texts)
     rarity = _rounded(rarity_of(counts))
     vectors = weigh(counts, rarity)
     alike = (vectors @ vectors.T).toarray().astype(np.float64)
     few = np.random.default_rng(seed).permutation(len(gold))[:ROWS_TO_CHOOSE]
-    tried = [_fit(alike[np.ix_(few, few)], gold[few], len(labels), ridge) for ridge in RIDGES]
+    tried = [_fit(alike[np.ix_(few, few)], gold[few], len(labels), ridge, units[few]) for ridge in RIDGES]
     ridge = RIDGES[int(np.argmin([trial.loss for trial in tried]))]
-    fitted = _fit(alike, gold, len(labels), ridge)
+    fitted = _fit(alike, gold, len(labels), ridge, units)
     weights = _rounded(np.asarray(vectors.T @ (fitted.steepness * fitted.duals)))
     held_out = _bounded(log_softmax(fitted.left_out)).round(4)
     shares = (np.bincount(gold, minlength=len(labels)) + PRIOR_ROWS) / (len(gold) + PRIOR_ROWS * len(labels))
@@ -179,16 +185,27 @@ class _Fit(NamedTuple):
     loss: float  # of the left-out logits, mean over rows
 
 
-def _fit(alike: Floats, gold: Codes, labels: int, ridge: float) -> _Fit:
-    """Return the ridge regression of labels on rows with these inner products."""
+def _fit(alike: Floats, gold: Codes, labels: int, ridge: float, units: Integers) -> _Fit:
+    """Return the ridge regression of labels on rows with these inner products; rows of one unit are left out together.
+
+    What the others say about the rows $g$ of a unit follows from the fit on all: the residuals are
+    $(K + r)^{-1}_{gg}$ solved for the duals (the press statistic, in blocks).
+    """
     target = np.eye(labels)[gold]
-    others = target.sum(axis=0) - target
+    _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    of_unit = np.zeros((len(sizes), labels))
+    np.add.at(of_unit, unit, target)
+    others, left = target.sum(axis=0) - of_unit[unit], (len(gold) - sizes[unit])[:, np.newaxis]
     inverse = np.linalg.inv(alike + ridge * np.eye(len(gold)))
     duals = inverse @ (target - target.mean(axis=0))
-    centre = others / (len(gold) - 1)  # a row's own label has no part in what is said about it, nor in the mean
+    centre = others / np.maximum(left, 1)  # a row's own label has no part in what is said about it, nor in the mean
     alone = inverse @ target - inverse.sum(axis=1, keepdims=True) * centre
-    predicted = target - centre - alone / np.diag(inverse)[:, np.newaxis]
-    log_prior = np.log((others + PRIOR_ROWS) / (len(gold) - 1 + PRIOR_ROWS * labels))
+    residual = alone / np.diag(inverse)[:, np.newaxis]
+    for number in np.flatnonzero(sizes > 1).tolist():
+        rows = np.flatnonzero(unit == number)
+        residual[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], alone[rows])
+    predicted = target - centre - residual
+    log_prior = np.log((others + PRIOR_ROWS) / (left + PRIOR_ROWS * labels))
     fit = fit_softmax([predicted], gold, np.ones(1), np.array([HARDLY_ANY]), base=log_prior)
     steepness = float(np.clip(fit.slopes[0], 0.0, STEEPEST))
     left_out = steepness * predicted + log_prior

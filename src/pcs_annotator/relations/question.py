@@ -25,8 +25,8 @@ class LabelOrder(Unchanged):
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with its labels in the other order, also in its instruction, or the texts of its pair."""
         task = question.task
-        if task.number:
-            raise ConfigError(f"relation {self.name!r}: a number is not chosen from a list: leave it out")
+        if task.number or (task.extraction and len(task.labels) < 2):
+            raise ConfigError(f"relation {self.name!r}: nothing is chosen from a list: leave it out")
         if task.pair:
             if self.which != "reversed":
                 raise ConfigError(f"relation {self.name!r}: a pair has one other order, which is 'order': leave it out")
@@ -172,7 +172,7 @@ class Suggestion(Unchanged):
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question with the remark; that there is no such label is an error."""
         task = question.task
-        if task.number or task.together or task.asked:
+        if task.number or task.together or task.asked or task.extraction:
             why = "it is for one question with the same labels for every text"
             raise ConfigError(f"relation {self.name!r}: {why}: leave it out")
         if self.number > len(task.labels):

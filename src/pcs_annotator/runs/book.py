@@ -112,7 +112,7 @@ def configs_of(config: Config, folder: Path) -> dict[str, Config]:
                 raise ConfigError(f"{part}: another label has the same letters and digits: rename one of them")
             places.add(place_of(part).casefold())
             configs[part] = replace(shared, task=part_task, part=part)
-        if task.kind == "number":  # nothing is listed that could be in another order
+        if task.kind in ("number", "value"):  # nothing is listed that could be in another order
             use = tuple(relation for relation in shared.relations.use if "order" not in relation)
             configs[name] = replace(configs[name], relations=replace(shared.relations, use=use))
     return configs

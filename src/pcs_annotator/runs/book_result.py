@@ -96,6 +96,8 @@ def book_columns(
     for name, task in variables.items():
         parts = [by_part[f"{name}={label}"] for label in task.labels] if task.kind == "many" else [by_part[name]]
         of = _many(parts, task.labels, sets[name]) if task.kind == "many" else _single(parts[0])
+        if task.extraction:
+            of = {**by_part[name]}
         columns |= {f"pcs_{name}{end}": values for end, values in of.items()}
     return columns
 

@@ -31,7 +31,8 @@ MOST_SUGGESTED, MOST_DEFINED = 4, 12  # labels
 # Every wording with the two texts in both orders, so that none of them favours the first one.
 PAIR = (ORIGINAL, "order", "wording", "wording+order")
 ENOUGH = 0.9  # candidates that have the right label less often are a reason to do something
-NUMBER = (ORIGINAL, "wording", "wording:2", "layout")
+NUMBER = (ORIGINAL, "wording", "wording:2", "layout")  # also for a value, and passages of one type
+PASSAGES = (ORIGINAL, "order", "wording", "layout")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,8 @@ def hard_questions(task: Task, text_relation: str = "case") -> tuple[str, ...]:
     Definitions are worth most, then suggestions: an answer that survives each is worth more than one that follows. More
     labels would take too many of them, so they are listed in other orders, and texts changed by `text_relation`.
     """
-    if task.pair or task.number:
-        return PAIR if task.pair else NUMBER
+    if task.pair or task.number or task.extraction:
+        return PAIR if task.pair else PASSAGES if task.extraction and len(task.labels) > 1 else NUMBER
     labels, alone = len(task.labels), task.together is None
     defined = task.meanings.keys() >= set(task.labels) or labels > MOST_DEFINED
     first = (ORIGINAL, "definitions") if alone and not defined else (ORIGINAL,)
@@ -116,7 +117,7 @@ class Support:
 
     def panel(self) -> DefaultPanel:
         """Return what to ask; a server that may give log-probabilities counts if it has, or if the settings say so."""
-        job = self._job()
+        job, task = self._job(), self.task
         run_sync(lambda: ask.close_models(job))
         remembered, unsure = self._remembered(), []
         gives = dict[str, bool]()
@@ -129,7 +130,8 @@ class Support:
         return default_panel(
             gives,
             hard_questions(self.task, usual_text_relation(self.texts)),
-            rewriter=self.settings.rewriter is not None and not (self.task.pair or self.task.number),
+            rewriter=self.settings.rewriter is not None
+            and not (self.task.pair or self.task.number or self.task.extraction),
             unsure=unsure,
         )
 
@@ -151,7 +153,7 @@ def _verb(verb: str, names: Sequence[str]) -> str:
 def about_candidates(config: Config, texts: Sequence[str], gold: Sequence[str | None]) -> str:
     """Return how many labels each text is asked about, and how often that is known to be enough; empty for all."""
     task, labels = config.task, {label.casefold(): label for label in config.task.labels}
-    if not asked_alone(task) or task.kind == "number":
+    if not asked_alone(task) or task.kind == "number" or task.extraction:
         return ""
     rows = {text_key(text): (text, labels[label.casefold()]) for text, label in zip(texts, gold, strict=False) if label}
     asked = f"Each text is asked about {task.candidates} of {len(labels):,} labels"

@@ -42,7 +42,7 @@ def about_examples(config: Config) -> str:
 def with_known_texts(request: RunRequest, config: Config, dataset: Dataset) -> Config:
     """Return settings with the gold rows by which candidates are found; those of the run in the folder stay."""
     task = config.task
-    if task.known or not asked_alone(task):
+    if task.known or task.extraction or not asked_alone(task):
         return config
     before = _earlier_task(request, config, dataset)
     rows = gold_rows(request, dataset) if before is None else before.known

@@ -66,7 +66,8 @@ def with_definitions(request: RunRequest, config: Config, dataset: Dataset, *, n
     if before is not None and before.config.task.labels == config.task.labels and before.config.task.definitions:
         task = before.config.task
         return _defined(config, task.definitions, task.defined_by)
-    rows = [Example(row["text"], row["label"]) for row in gold_rows(request, dataset)]
+    gold = [] if config.task.extraction else gold_rows(request, dataset)  # whose texts have no label as a whole
+    rows = [Example(row["text"], row["label"]) for row in gold]
     for shown in dict.fromkeys([tuple(texts_to_show(rows, config.task.labels)), ()]):  # small models repeat the texts
         model, sentences = _written(request, config, shown)
         if sentences:

@@ -34,6 +34,7 @@ from pcs_annotator.judging.evaluate.held_out_figures import (
     figures_by_group,
     numbers_against_gold,
 )
+from pcs_annotator.judging.evaluate.passage_figures import PassageFigures
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, MethodFigures
 from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows, unseen_labels, with_texts_read
 from pcs_annotator.judging.fit_weights import Optimiser, fit_coded, optimisers
@@ -48,6 +49,7 @@ from pcs_annotator.runs.gold_checks import gold_drift, warn_of_machine_gold
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.version import __version__
 
+PASSAGES_ARE_COUNTED = "passages are compared with gold by how many are right, and how many are missed"
 NUMBERS_HAVE_ERRORS = "numbers are compared with gold by how far they are off"
 NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
@@ -70,6 +72,7 @@ class Learned:
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
     # how far several people agree; None if fewer than two columns of labels were given
     among_coders: AmongCoders | None = None
+    passages: PassageFigures | None = None  # of candidates in gold texts, where passages or values are quoted
     trial: HeldOut | None = None  # gold rows as judged by fits that did not see them; not stored
 
     __repr__ = brief
@@ -123,6 +126,8 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             per_label=settings.per_label,
             by=settings.by,
         )
+        if shape.extracted and not promise.tested:
+            raise ConfigError(f'promise = "{promise.kind}" is not possible for passages: use error-among-accepted')
         if settings.by and (settings.per_label or shape.kind == "tree"):
             other = "per_label" if settings.per_label else 'kind = "tree"'
             raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: use only one of them")
@@ -199,7 +204,9 @@ def learn(
             curves=_curves(trial, settings),
             drift=gold_drift(votes, at_random, ~labelled & once.distinct, model),
             by_group=by_group,
-            spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
+            spending=None
+            if model.calibrator is None or how.shape.extracted
+            else spending_of(votes, exact_stop(votes, model)),
             **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(CODE), unseen, about, settings),
         )
 
@@ -215,6 +222,8 @@ def _agreement(
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, about.coders
     if about.shape.kind == "number":
         return {} if unseen is None else {"against_gold": numbers_against_gold(unseen[rows], gold[rows], labels, how)}
+    if about.shape.extracted:
+        return {}
     people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
     if unseen is not None:
         gold, unseen = gold[rows], unseen[rows]
@@ -268,6 +277,8 @@ def _quality(rows: Votes, truth: Codes, settings: LearnSettings, shape: LabelSha
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     if shape.kind == "number":
         return _Quality((), NUMBERS_HAVE_ERRORS, trial and trial.judged.best)
+    if shape.extracted:
+        return _Quality((), PASSAGES_ARE_COUNTED)
     # on a scale, what is read beside the votes is also the mean place of all answers, and not of the first alone
     left_out = (settings.optimiser, *([FIRST_QUESTION] if shape.kind == "scale" else []))
     methods = [settings.optimiser, *(name for name in references(rows) if name not in left_out)]
@@ -315,6 +326,7 @@ _PARTS: Mapping[str, Any] = {
     "against_gold": AgainstGold,
     "among_coders": AmongCoders,
     "by_group": FiguresByGroup,
+    "passages": PassageFigures,
 }
 """Part of `Learned` that `evaluation.json` has, if there is one → its class."""
 

@@ -77,7 +77,10 @@ class Run:
             config = config_from_dict(start["config"])
             if not all(isinstance(name, str) for name in names):
                 raise TypeError("names must be texts")
-        return cls(folder, replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start=start)
+        config = replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger))
+        if config.task.extraction:  # its rows are candidates
+            from pcs_annotator.runs.passages import PassageRun as cls
+        return cls(folder, config, start=start)
 
     def having(self, **parts: Any) -> Run:
         """Return the run with other parts, such as its settings; what was read stays."""

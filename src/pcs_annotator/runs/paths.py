@@ -73,6 +73,8 @@ class RunFolder:
     variants = _OwnFile("variants.parquet")  # every rewrite, or the reason why there is none
     votes = _OwnFile("votes.parquet")  # every vote
     all_votes = _OwnFile("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
+    quotations = _OwnFile("quotations.parquet")  # what models quoted; see `runs/quotations.py`
+    passages = _HomeFile("passages.csv")  # the passages of the texts, with their confidence and decision
     versions = _OwnFile("models")  # every fit; see `runs/fits.py`
     methods = _OwnFile("evaluation-methods.json")  # how good other methods are on the same votes
     whole_set = _OwnFile("whole-set.json")  # what is known about all labels together, where any number may apply

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.annotators.extraction import example_answer
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
@@ -13,6 +14,7 @@ from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import absolute_address, on_server
 from pcs_annotator.core.numbers import steps_of
+from pcs_annotator.core.passages import Extraction
 from pcs_annotator.core.task import (
     PAIR_LABELS,
     AskedTogether,
@@ -36,6 +38,7 @@ from pcs_annotator.runs.paths import RunFolder, parts_in, read_start
 from pcs_annotator.runs.settings import (
     SPENDING,
     Config,
+    DataSettings,
     LearnSettings,
     RelationSettings,
     Saving,
@@ -44,6 +47,7 @@ from pcs_annotator.runs.settings import (
     sections,
 )
 from pcs_annotator.runs.toml import config_from_dict, known_settings, read_config, variable_problem
+from pcs_annotator.tables import passage_files
 from pcs_annotator.tables.chunks import PAIR_SIGN, Columns, Dataset
 from pcs_annotator.tables.files import expecting, read_json
 from pcs_annotator.tables.people import Codebook, read_codebook, read_examples
@@ -143,7 +147,7 @@ def with_variables(config: Config, books: Mapping[str, Codebook]) -> Config:
     """Return settings with the variables of a codebook."""
     variables = {**config.variables}
     for name, book in books.items():
-        if name in variables or (problem := variable_problem(name, book.labels)):
+        if name in variables or (problem := variable_problem(name, book.labels, book.kind)):
             raise ConfigError(
                 f"{name} is in pcs.toml too: leave it out there" if name in variables else f"{name} {problem}"
             )
@@ -196,6 +200,8 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     if all(kind_of(model) for model in config.ask.models):
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
+    if config.task.extraction:
+        return _extracting(config, dataset)
     labels_named = [label.strip() for label in config.task.labels]
     pair, kind = config.data.pair, config.task.kind
     if (pair and (config.part or kind not in ("one", "pair"))) or (kind == "pair" and not pair):
@@ -209,16 +215,40 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     check_kind(config.task.kind, labels)
     refuse_line_breaks(labels)
     refuse_other_gold(dataset, labels)
-    columns = dataset.columns
     config = _with_candidates(config, labels)
     return replace(
         config,
         task=_with_tables(
             replace(config, task=replace(config.task, labels=labels, kind="pair" if pair else kind))
         ).task,
-        data=replace(
-            config.data, text_column=columns.text or "", id_column=columns.id_setting, gold_column=columns.gold or ""
-        ),
+        data=_columns_found(config, dataset),
+    )
+
+
+def _extracting(config: Config, dataset: Dataset) -> Config:
+    """Return complete settings of a variable that is quoted from texts; gold that cannot be read raises."""
+    task = config.task
+    if not config.part or config.data.pair:
+        raise ConfigError(
+            f'kind = "{task.kind}" needs a name, and one column of texts: write [variables.NAME] in pcs.toml'
+        )
+    if config.learn.by or config.learn.per_label:
+        raise ConfigError(f'kind = "{task.kind}" has one promise, for all texts: leave by and per_label out')
+    if task.candidates:
+        raise ConfigError("candidates are labels, and passages are quoted: leave it out")
+    labels = check_labels([label.strip() for label in task.labels])
+    refuse_line_breaks(labels)
+    task = replace(task, labels=labels)
+    assert task.extraction is not None
+    passage_files.gold_of_texts(dataset.items, dataset.gold, task.extraction, dataset.name)
+    return replace(config, task=task, data=_columns_found(config, dataset), learn=replace(config.learn, sets=False))
+
+
+def _columns_found(config: Config, dataset: Dataset) -> DataSettings:
+    """Return the settings of the data with the columns that they have."""
+    columns = dataset.columns
+    return replace(
+        config.data, text_column=columns.text or "", id_column=columns.id_setting, gold_column=columns.gold or ""
     )
 
 
@@ -258,7 +288,7 @@ def task_of(config: Config) -> Task:
     task = config.task
     pair = (0, 1) if config.data.pair else ()
     instruction = task.instruction or usual_instruction(task.labels, task.kind)
-    examples = [Example.of(number, row) for number, row in enumerate(task.examples, 1)]
+    examples = [_example(number, row, task.extraction) for number, row in enumerate(task.examples, 1)]
     how = task.meanings, task.wordings, examples, task.nearest, _together(config)
     texts_known = [Example.of(number, row) for number, row in enumerate(task.known, 1)]
     return Task(
@@ -270,15 +300,26 @@ def task_of(config: Config) -> Task:
         pair=pair,
         number=task.kind == "number",
         definitions=task.definitions,
+        extraction=task.extraction,
     )
 
 
+def _example(number: int, row: Mapping[str, str], extraction: Extraction | None) -> Example:
+    example = Example.of(number, row)
+    if extraction is None:
+        return example
+    passages = passage_files.gold_passages(example.label, example.text, extraction, f"example {number}")
+    return example._replace(label=example_answer(example.text, passages or (), extraction))
+
+
 def _candidates(task: TaskSettings) -> int:
-    return len(task.labels) if task.kind in ("scale", "many", "number") else task.candidates
+    return len(task.labels) if task.extraction or task.kind in ("scale", "many", "number") else task.candidates
 
 
 def asked_alone(task: TaskSettings) -> bool:
     """Return whether a variable of a codebook is asked in a call of its own, because its labels depend on the text."""
+    if task.extraction:
+        return True
     return task.kind == "number" or candidate_count(_candidates(task), len(task.labels)) > 0
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from pcs_annotator.base.fields import TABLES, Setting, SettingsSection, setting, settings_in
 from pcs_annotator.core.numbers import steps_of
+from pcs_annotator.core.passages import VALUE, Extraction, Format
 from pcs_annotator.core.variant import Expectation
 
 T = TypeVar("T")
@@ -46,7 +47,12 @@ class TaskSettings(SettingsSection):
         codebook: A table with a row per label: label, definition, and perhaps example, example 2, … and instruction.
         kind: What a text gets: one of the labels (one); any number of them (many), which needs `[variables.NAME]`; the
             median of labels listed from the lowest to the highest (scale); or one of the paths such as economy/taxes,
-            perhaps only its parent (tree); a number in a range, 0..120 or 0..1:0.01. Models are not told of the order.
+            perhaps only its parent (tree); a number in a range, 0..120 or 0..1:0.01 (number); quotations of the types
+            in labels (passages), or a value that it states (value), which need `[variables.NAME]`. Models are not told
+            of the order.
+        format: What a value is, a text, a number or a date, so that equal ones are known as such.
+        match: When a passage is right: if it has half of its characters in common with a gold one of its type
+            (overlap), or the same borders (exact).
     """
 
     instruction: str = setting("", "--instruction TEXT")
@@ -61,12 +67,23 @@ class TaskSettings(SettingsSection):
     codebook: str = setting("", "--codebook FILE")
     definitions: Mapping[str, str] = field(default_factory=dict)
     defined_by: tuple[str, ...] = ()
-    kind: Literal["one", "many", "scale", "tree", "pair", "number"] = setting("one", "--kind")
+    kind: Literal["one", "many", "scale", "tree", "pair", "number", "passages", "value"] = setting("one", "--kind")
+    format: Format = "text"
+    match: Literal["overlap", "exact"] = "overlap"
 
     def __post_init__(self) -> None:
         SettingsSection.__post_init__(self)
         if self.kind == "number" and self.labels:
             object.__setattr__(self, "labels", steps_of(self.labels))
+        if self.kind == "value" and not self.labels:
+            object.__setattr__(self, "labels", (VALUE,))
+
+    @property
+    def extraction(self) -> Extraction | None:
+        """What is looked for in texts; None if texts get labels."""
+        if self.kind == "value":
+            return Extraction((VALUE,), self.format)
+        return Extraction(tuple(self.labels), exact=self.match == "exact") if self.kind == "passages" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ def judged_rows(shape: LabelShape, votes: Votes, probabilities: Floats, gold: Co
 
 def share_table(shape: LabelShape, votes: Votes, held_out: Floats, gold: TableGold, goal: Goal) -> Sharing:
     """Return which rows the machine labels, given probabilities from fits that did not see a row's gold."""
-    sure, best, right = judged_rows(shape, votes, held_out, gold.codes, goal.error)
+    sure, best, right, _ = judged_rows(shape, votes, held_out, gold.codes, goal.error)
     wrong: Mask | Floats = ~right
     if goal.error == "distance":
         apart = shape.apart(votes.labels) / (len(votes.labels) - 1)

@@ -11,6 +11,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import settings_in
 from pcs_annotator.base.plain import from_plain
 from pcs_annotator.core.ledger_address import without_password
+from pcs_annotator.core.passages import VALUE
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.runs.settings import Config, LearnSettings, OwnRelation, TaskSettings, sections
 
@@ -18,10 +19,16 @@ CONFIG_NAME = "pcs.toml"
 TAKEN = ("label", "id", "text", "gold")
 
 
-def variable_problem(name: str, labels: Sequence[str]) -> str:
+def variable_problem(name: str, labels: Sequence[str], kind: str = "one") -> str:
     """Return what is wrong with a variable; empty if nothing is."""
     if not re.fullmatch(r"[^\W\d]\w*", name) or name.casefold() in TAKEN:
         return "is not a name for a variable: use letters, digits and _, and not label, gold, text or id"
+    if kind == "value" and tuple(labels) != (VALUE,):
+        return 'has kind = "value", which has no labels: say what to look for in its instruction'
+    if labels and kind in ("passages", "value"):
+        return ""
+    if kind == "passages":
+        return 'needs the types of its passages: labels = ["…"]'
     return "" if len(labels) > 1 or ".." in "".join(labels) else 'needs at least two labels: labels = ["…", "…"]'
 
 
@@ -111,8 +118,10 @@ class _Reader:
 
     def _variable(self, where: tuple[str, ...], data: Mapping[str, Any]) -> TaskSettings:
         task = TaskSettings(**self._checked(where, self._table(where, data), TaskSettings))
-        if problem := variable_problem(where[-1], task.labels):
+        if problem := variable_problem(where[-1], task.labels, task.kind):
             raise self._error(where, problem)
+        if task.kind == "value" and not task.instruction:
+            raise self._error(where, 'needs a question: instruction = "How much money does the text say was paid?"')
         return task
 
     def _own_relation(self, where: tuple[str, ...], data: Mapping[str, Any]) -> OwnRelation:

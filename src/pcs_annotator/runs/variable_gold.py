@@ -64,7 +64,10 @@ def _gold_columns(table: pa.Table, variable: str, task: TaskSettings) -> dict[st
 
 
 def _texts(table: pa.Table, column: str) -> list[str | None]:
-    return [whole_number((value or "").strip()) or None for value in text_column(column, table[column]).to_pylist()]
+    return [
+        whole_number((value or "").strip()) or None
+        for value in text_column(column, table[column], objects=True).to_pylist()
+    ]
 
 
 def _many(

@@ -134,7 +134,7 @@ def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
 
 
 def _labels(name: str, table: pa.Table) -> list[str | None]:
-    cells = text_column(name, table[name]).to_pylist()
+    cells = text_column(name, table[name], objects=True).to_pylist()
     return [whole_number(value.strip()) or None if value else None for value in cells]
 
 

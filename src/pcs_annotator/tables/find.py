@@ -18,6 +18,7 @@ from pcs_annotator.base.text import first_line
 from pcs_annotator.core.arrays import is_column
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import pa, texts_of
+from pcs_annotator.tables.conll import open_conll
 from pcs_annotator.tables.files import find_remote, has_wildcards, hash_of, shown_address
 from pcs_annotator.tables.parquet import open_parquet
 from pcs_annotator.tables.source_files import AS_FOUND, OpenedTable, Reading, SourceFile, name_parts
@@ -28,6 +29,7 @@ READERS: Mapping[str, Callable[[SourceFile, int | None], OpenedTable]] = {
     source_files.CSV: open_csv,
     source_files.JSON: open_json,
     source_files.JSON_LINES: open_json,
+    source_files.CONLL: open_conll,
     source_files.PARQUET: open_parquet,
     source_files.WORKBOOK: open_workbook,
 }

@@ -7,6 +7,7 @@ annotated tasks", and the export format JSON-MIN as its converter writes it.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.core.events import BLIND, Queue, reviewer_name
 from pcs_annotator.core.outcome import CONFIDENCE, DECISION, LABEL, Outcome, input_names
+from pcs_annotator.core.passages import Passage, candidates_of, written
+from pcs_annotator.tables.passage_files import ANY_TYPE, gold_passages
 
 MOST_BYTES = 1_000_000_000
 MOST = 1e18  # of seconds and other numbers
@@ -29,7 +32,9 @@ TAKEN = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE, PROPOSED, "data
 """Names that the user's columns cannot have."""
 HOTKEYS = "1234567890qwetasdfgzxcvbyiopjklnm"  # the keys that Label Studio itself gives to choices, in this order
 MOST_STARS = 10
+MARKS = "labels"  # what Label Studio calls passages and their types
 STEP = "/"  # between the levels of a tree's label
+_FORMS = {"tree": "taxonomy", "number": "number", "passages": MARKS}
 _REFERENCE = re.compile(r"\$(?=[\w\[\].{}])")
 """What Label Studio replaces by a value of the task, in every attribute that it shows."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -55,7 +60,7 @@ class Control(NamedTuple):
         """How it is answered; a scale is a rating if its labels are 1, 2, 3 and so on."""
         stars = [str(star) for star in range(1, min(len(self.labels), MOST_STARS) + 1)]
         rating = self.kind == "scale" and list(self.labels) == stars
-        return "rating" if rating else {"tree": "taxonomy", "number": "number"}.get(self.kind, "choices")
+        return "rating" if rating else _FORMS.get(self.kind, "choices")
 
     def result(self, labels: Sequence[str]) -> dict[str, Any]:
         """Return an answer as Label Studio stores it."""
@@ -66,17 +71,27 @@ class Control(NamedTuple):
             value = [label.split(STEP) for label in labels]
         return {"from_name": self.name, "to_name": TEXT, "type": self.form, "value": {self.form: value}}
 
+    def marks(self, text: str, passages: Mapping[Passage, float | None]) -> list[dict[str, Any]]:
+        """Return passages of a text as Label Studio stores them, given how sure each is."""
+        about = {"from_name": self.name, "to_name": TEXT, "type": MARKS}
+        regions: list[dict[str, Any]] = []
+        for passage, sure in passages.items():
+            start, end, type_, _ = passage
+            value = {"start": start, "end": end, "text": text[start:end], MARKS: [type_]}
+            regions.append({"id": passage.name, **about, "value": value, "score": sure})
+        return regions
+
     def add_to(self, view: Element) -> None:
         """Add the control to a labelling interface."""
         form = self.form
         ends = {"min": self.labels[0], "max": self.labels[-1]} if form == "number" else {}
         forms = {"rating": {"maxRating": str(len(self.labels))}, "taxonomy": {"leafsOnly": "true"}, "number": ends}
         details = forms.get(form, {"choice": "multiple" if self.kind == "many" else "single"})
-        required = {} if form == "number" or self.kind == "many" else {"required": "true"}
+        required = {} if form in ("number", MARKS) or self.kind == "many" else {"required": "true"}
         control = SubElement(view, form.capitalize(), {"name": self.name, "toName": TEXT, **details, **required})
         if form == "taxonomy":
             _add_branches(control, [label.split(STEP) for label in self.labels])
-        for number, label in enumerate(self.labels if form == "choices" else ()):
+        for number, label in enumerate(self.labels if form in ("choices", MARKS) else ()):
             if _NOT_XML.search(label):
                 raise TableError(f"label {label!r} has a character that XML cannot hold: rename the label without it")
             meaning = _shown(self.meanings.get(label, ""))
@@ -87,7 +102,8 @@ class Control(NamedTuple):
                 "hint": meaning,
                 "alias": alias,
             }
-            SubElement(control, "Choice", {name: value for name, value in attributes.items() if value})
+            kind = "Label" if form == MARKS else "Choice"
+            SubElement(control, kind, {name: value for name, value in attributes.items() if value})
 
     def chosen(self, value: object) -> list[Any]:
         """Return the labels in an answer; JSON-MIN has it without its type."""
@@ -100,6 +116,13 @@ class Control(NamedTuple):
             return [STEP.join(map(str, path)) for path in listed]
         # Interfaces with nested choices list the way to each choice.
         return [choice[-1] if isinstance(choice, list) and choice else choice for choice in listed]
+
+    def answered(self, values: Sequence[Any], text: str, where: str) -> str | None:
+        """Return the label that was chosen, None without one; or the passages that were marked, as gold has them."""
+        if self.form != MARKS:
+            return self.only_label([label for value in values for label in self.chosen(value)], where)
+        regions = [region for value in values for region in (value if isinstance(value, list) else [value])]
+        return written(gold_passages(regions, text, ANY_TYPE, where) or (), ANY_TYPE)
 
     def only_label(self, labels: Sequence[Any], where: str) -> str | None:
         """Return the label that was chosen, None without one; several are an error."""
@@ -145,27 +168,39 @@ class RowToAnswer:
     queue: Queue = "chosen"  # how it was chosen
     answers: Sequence[tuple[Control, Sequence[str]]] = ()  # the labels that are proposed for each question
     proposed: Mapping[str, str] = field(default_factory=dict)  # of a codebook, the label of each part
+    # the passages that are proposed for each question, and how sure each is
+    passages: Sequence[tuple[Control, Mapping[Passage, float | None]]] = ()
 
     def task(self, version: str) -> dict[str, Any]:
         """Return the row as a task; one that people judge blind has no prediction.
 
-        The score is the confidence or, in a run without confidences, the score of the label. The user's columns are
-        renamed if the name is taken.
+        The user's columns are renamed if the name is taken.
         """
-        outcome, predictions = self.outcome, list[dict[str, Any]]()
+        outcome = self.outcome
         data: dict[str, object] = {TEXT: self.text, ID: outcome.id, DECISION: outcome.decision, QUEUE: self.queue}
         if self.proposed and self.queue not in BLIND:
             data[PROPOSED] = self.proposed
         elif self.queue not in BLIND:
             data |= {LABEL: outcome.label, CONFIDENCE: outcome.label and outcome.confidence}
-        if outcome.label is not None and self.queue not in BLIND:
-            score = outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
-            answers = [control.result(labels) for control, labels in self.answers if labels]
-            result = answers if self.answers else [Control().result([outcome.label])]
-            predictions = [{"model_version": version, "score": score, "result": result}]
+        proposals = () if self.queue in BLIND else self._proposals()
+        predictions = [{"model_version": version, **proposal} for proposal in proposals]
         names = input_names(self.columns, set(TAKEN))
         data |= {names[name]: _plain(value) for name, value in self.columns.items()}
         return {"data": {name: value for name, value in data.items() if value is not None}, "predictions": predictions}
+
+    def _proposals(self) -> Iterator[dict[str, Any]]:
+        """Yield what models propose, if anything, with the confidence or, in a run without any, the label's score.
+
+        The score of passages is that of the least sure one.
+        """
+        if self.passages:
+            sure = [score for _, passages in self.passages for score in passages.values() if score is not None]
+            result = [mark for control, passages in self.passages for mark in control.marks(self.text, passages)]
+            yield {"score": min(sure, default=None), "result": result}
+        elif (label := self.outcome.label) is not None:
+            score = self.outcome.scores[label] if self.outcome.confidence is None else self.outcome.confidence
+            answers = [control.result(labels) for control, labels in self.answers if labels]
+            yield {"score": score, "result": answers if self.answers else [Control().result([label])]}
 
 
 def _plain(value: object) -> object:
@@ -215,25 +250,24 @@ def _of_task(task: Mapping[str, Any], where: str, control: Control) -> Iterator[
         raise TableError(f"{where} {missing}: export the project into which you imported the tasks of this run")
     if data is task:  # JSON-MIN has each annotation as a task of its own, without skipped ones
         if control.name in task:
-            label = control.only_label(control.chosen(task[control.name]), where)
+            label = control.answered([task[control.name]], data[TEXT], where)
             yield _answer(task, task, where, label, task.get("annotator"), control)
         return
     for number, annotation in enumerate(_list(task.get("annotations")), 1):
         here = f"{where}, annotation {annotation.get('id', number)}"
         results = _list(annotation.get("result"))
-        label = None if annotation.get("was_cancelled") is True else _label(results, here, control)
+        label = None if annotation.get("was_cancelled") is True else _label(results, here, control, data[TEXT])
         yield _answer(data, annotation, here, label, annotation.get("completed_by"), control)
 
 
-def _label(results: Sequence[dict[str, Any]], where: str, control: Control) -> str | None:
+def _label(results: Sequence[dict[str, Any]], where: str, control: Control, text: str) -> str | None:
     """Return the label that an annotation gives; None if it gives none."""
     alike = [result for result in results if result.get("type") == control.form]
     ours = [result for result in alike if result.get("from_name") == control.name] or ([] if control.part else alike)
     names = sorted({repr(result.get("from_name")) for result in ours})
     if len(names) > 1:
         raise TableError(f"{where} answers several questions ({', '.join(names)}): name the one to import {QUESTION!r}")
-    values = [dict(result["value"]) for result in ours]
-    return control.only_label([label for value in values for label in control.chosen(value)], where)
+    return control.answered([dict(result["value"]) for result in ours], text, where)
 
 
 def _answer(
@@ -259,6 +293,49 @@ def _answer(
         confidence=_number(data.get(CONFIDENCE)),
         queue=next((queue for queue in get_args(Queue) if queue == data.get(QUEUE)), "chosen"),
     )
+
+
+def marked_rows(tasks: Sequence[Any], name: str) -> list[dict[str, Any]]:
+    """Return the texts of a project in which people mark passages, as rows of a table; nothing for any other list.
+
+    A row has the id of the task, its text, its other data, and for every `Labels` control a column of that name, with
+    the passages that more than half of the people marked; an empty cell where nobody answered, or half of them mark a
+    passage that the others do not.
+    """
+    try:
+        marked = [task for task in tasks if task["data"].keys()]
+        results = [part for task in marked for answer in _answers(task) for part in _list(answer["result"])]
+        names = dict.fromkeys(part["from_name"] for part in results if part["type"] == MARKS)
+    except (AttributeError, KeyError, TypeError):  # it is another list
+        return []
+    return [_marked_row(task, list(names), f"{name}, task {task.get('id')}") for task in tasks if names]
+
+
+def _answers(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [answer for answer in _list(task["annotations"]) if answer.get("was_cancelled") is not True]
+
+
+def _marked_row(task: Mapping[str, Any], names: Sequence[str], where: str) -> dict[str, Any]:
+    data = task["data"]
+    texts = [TEXT] if TEXT in data else [key for key, value in data.items() if isinstance(value, str)]
+    if len(texts) != 1 or not isinstance(text := data[texts[0]], str):
+        raise TableError(f"{where} has no text: call the data that people read {TEXT!r}")
+    row = {"id": data.get(ID) or data.get("id") or task.get("id"), TEXT: text}
+    row |= {key: value for key, value in data.items() if key not in (*TAKEN, *texts, "id")}
+    for name in names:
+        parts = [[part for part in answer["result"] if part.get("from_name") == name] for answer in _answers(task)]
+        regions = [[part["value"] for part in answer] for answer in parts]
+        row[name] = _majority([gold_passages(answer, text, ANY_TYPE, where) or () for answer in regions])
+    return row
+
+
+def _majority(marked: Sequence[Sequence[Passage]]) -> str | None:
+    """Return the passages that more than half of people marked; None for a tie, and without people."""
+    meant = candidates_of(Counter(passage for passages in marked for passage in passages), ANY_TYPE)
+    counts = Counter(passage for passages in marked for passage in {meant[each] for each in passages})
+    if not marked or any(2 * count == len(marked) for count in counts.values()):
+        return None
+    return written([passage for passage, count in counts.items() if 2 * count > len(marked)], ANY_TYPE)
 
 
 def _read_list(path: Path) -> list[Any]:

@@ -14,12 +14,13 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables.arrow import pa, refuse_repeated
 
-CSV, JSON, JSON_LINES, PARQUET, WORKBOOK = ".csv", ".json", ".jsonl", ".parquet", ".xlsx"
-TEXTS = (CSV, JSON, JSON_LINES)
+CSV, JSON, JSON_LINES, CONLL, PARQUET, WORKBOOK = ".csv", ".json", ".jsonl", ".conll", ".parquet", ".xlsx"
+TEXTS = (CSV, JSON, JSON_LINES, CONLL)
 FORMATS: Mapping[str, str] = {
     **dict.fromkeys((CSV, ".tsv", ".tab", ".txt"), CSV),
     JSON: JSON,
     **dict.fromkeys((JSON_LINES, ".ndjson"), JSON_LINES),
+    **dict.fromkeys((CONLL, ".bio", ".iob", ".iob2"), CONLL),
     **dict.fromkeys((PARQUET, ".pq"), PARQUET),
     **dict.fromkeys((WORKBOOK, ".xlsm"), WORKBOOK),
 }
@@ -192,7 +193,7 @@ class SourceFile:
         kind, expected = self._kind(), name_parts(self.name).format
         if kind in _CONVERT:
             raise TableError(f"{self.name} is {_CONVERT[kind]}")
-        damaged = not expected or (kind == CSV and expected in (JSON, JSON_LINES))
+        damaged = not expected or (kind == CSV and expected in TEXTS[1:])
         if kind != expected and not damaged:
             what = f"{_RENAME[kind]}, not what its extension says"
             raise TableError(f"{self.name} is {what}: rename it so that it ends in {kind}")

@@ -14,6 +14,7 @@ from pcs_annotator.base.errors import TableError, warn_user
 from pcs_annotator.base.text import first_line
 from pcs_annotator.tables import source_files
 from pcs_annotator.tables.arrow import arrow_csv, json_cell, pa
+from pcs_annotator.tables.label_studio import marked_rows
 from pcs_annotator.tables.source_files import Dialect, OpenedTable, SourceFile
 
 UTF8 = "utf-8"
@@ -305,6 +306,7 @@ def _json_list(file: SourceFile, encoding: Encoding) -> list[tuple[Row, int]]:
     rows = _from_json(text, file, file.name, check=True)
     if not isinstance(rows, list):
         raise TableError(f"{file.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
+    rows = marked_rows(rows, file.name) or rows
     return [(_as_row(row, number, file.name), 0) for number, row in enumerate(rows, 1)]
 
 

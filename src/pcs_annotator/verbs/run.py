@@ -29,7 +29,9 @@ from pcs_annotator.runs.label_definitions import about_definitions, as_if_define
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passages import PassageRun
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, write_start
+from pcs_annotator.runs.quotations import windows_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.run_table import RunTable, open_table, refuse_other_work
@@ -164,6 +166,10 @@ def _ask(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> _As
         "by": config.learn.by,
     }
     recorded = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
+    if config.task.extraction:
+        del parts_known["answers"]
+        texts = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
+        recorded = PassageRun.asked(texts, votes, part.request.own)
     if not part.table.sampled:
         part.request.paid.add(tally)
     seconds = {"prepare": asking - started, "ask": time.perf_counter() - asking}
@@ -248,12 +254,13 @@ def _asked(part: _Part, parts: Sequence[str], tally: Tally) -> Votes:
     """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
     request, config, folder, table = part.request, part.config, part.folder, part.table
     dataset, ledger = table.sample, ledgers.ledger_of(folder, config)
+    items = [window.item for window in windows_of(dataset.items)] if config.task.extraction else dataset.items
     settings = _settings(request, config, tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     if limits := languages_of((item.text for item in dataset.items), job.relations).warning:
         request.say(limits)
-    digest = job_digest(job, dataset.items)
-    votes = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
+    digest = job_digest(job, items)
+    votes = folder_votes.reusable_votes(folder, ledger, job, items, digest, tally)
     start: dict[str, Any] = {
         "version": __version__,
         "data": request.data_name,
@@ -269,5 +276,5 @@ def _asked(part: _Part, parts: Sequence[str], tally: Tally) -> Votes:
     write.write_table(folder.items, dataset.table if request.whole_table is None else request.whole_table)
     folder.own_folder.mkdir(parents=True, exist_ok=True)
     if votes is None:
-        votes = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
+        votes = folder_votes.ask_for_folder(folder, ledger, job, items, settings, digest)
     return votes

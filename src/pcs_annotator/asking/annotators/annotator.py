@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 from pcs_annotator.asking.annotators.elicitations.elicitation import Elicitation, Messages, Stated, elicitation_of
+from pcs_annotator.asking.annotators.extraction import EXTRACTION_TOKENS, answer_form, read_quotations
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import (
     AnswerFormat,
+    OtherAnswer,
     PromptStyle,
     build_messages,
     question_parts,
@@ -129,15 +131,16 @@ class Annotator:
         if task.together is not None:
             joint = self._answers_several(model)
             task = replace(task, examples=(), nearest=0) if joint else replace(task, together=None)
-        constrained = plain and self.constrain and model.can_constrain and not (task.together or task.number)
-        answer: AnswerFormat = "bare" if constrained else "tag"
-        cut = 0
+        free = task.together or task.number or task.extraction
+        constrained = plain and self.constrain and model.can_constrain and not free
+        answer: AnswerFormat | OtherAnswer = "bare" if constrained else "tag"
+        answer, cut = answer_form(task.extraction) if task.extraction else answer, 0
         if task.examples and gets_no_examples(model):
             task = replace(task, examples=(), nearest=0)
         if model.context_tokens is not None:
             if task.examples:
                 task = self._with_room(task, text, answer, model.context_tokens)
-            room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
+            room = model.context_tokens - self._reserved(task, self._fixed_part(task, answer))
             parts = text.split(BETWEEN, 1) if task.pair else [text]
             fitted = [fit_text(part, room // len(parts), self.cut) for part in parts]
             text, cut = BETWEEN.join(part.text for part in fitted), sum(part.cut for part in fitted)
@@ -147,10 +150,12 @@ class Annotator:
             text = task.shown_pair(text)
         request = Request(
             messages=self._messages(task, text, answer),
-            max_tokens=self._tokens_for(len(task.together.parts) if task.together else 1),
+            max_tokens=self._tokens_for(task),
             constraint=Constraint(choices=tuple(task.labels)) if constrained else None,
             logprobs=self.alternatives(task, model),
-            parts=question_parts(task, text, answer) if plain and task.together is None else None,
+            parts=question_parts(task, text, answer)
+            if plain and not task.together and not isinstance(answer, OtherAnswer)
+            else None,
         )
         return Question(request=request, text=text, cut=cut, task=task)
 
@@ -185,34 +190,38 @@ class Annotator:
             in_process = getattr(model, "in_process", False)
             listed = [part.labels for part in task.together.parts if not (part.many or in_process)]
         graded = self.elicitation is None and self.answers != "hard" and model.can_grade
-        if not (graded and listed) or task.among or task.number:
+        if not (graded and listed) or task.among or task.number or task.extraction:
             return 0
         return max(_FEWEST_ALTERNATIVES, *(len(labels) + _OTHER_SPELLINGS for labels in listed))
 
     def _answers_several(self, model: ChatModel) -> bool:
         return self.elicitation is None and not gets_no_examples(model)
 
-    def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
+    def _messages(self, task: Task, text: str, answer: AnswerFormat | OtherAnswer) -> Messages:
         if self.elicitation is None:
             return build_messages(task, text, style=self.style, answer=answer)
         return _conversation(self.elicitation, self.style).first(task, text)
 
-    def _fixed_part(self, task: Task, answer: AnswerFormat) -> str:
+    def _fixed_part(self, task: Task, answer: AnswerFormat | OtherAnswer) -> str:
         if self.elicitation is None:
             return task_prompt(task, answer)
         return "\n".join(message.content for message in self._messages(task, "", answer))
 
-    def _with_room(self, task: Task, text: str, answer: AnswerFormat, context: int) -> Task:
+    def _with_room(self, task: Task, text: str, answer: AnswerFormat | OtherAnswer, context: int) -> Task:
         """Return the task with as many examples as leave room for the text, or for a part of a long one."""
         wanted, all_of_them = min(estimate_tokens(text), context // 2), len(task.examples)
-        while task.examples and context - self._reserved(self._fixed_part(task, answer)) < wanted:
+        while task.examples and context - self._reserved(task, self._fixed_part(task, answer)) < wanted:
             task = replace(task, examples=task.examples[:-1])
         if len(task.examples) < all_of_them:
             _warn_of_fewer_examples(self.name)
         return task
 
-    def _tokens_for(self, parts: int) -> int | None:
-        return None if self.max_tokens is None else self.max_tokens + TOKENS_PER_PART * (parts - 1)
+    def _tokens_for(self, task: Task) -> int | None:
+        if self.max_tokens is None:
+            return None
+        if task.extraction and self.max_tokens == USUAL_TOKENS:
+            return EXTRACTION_TOKENS
+        return self.max_tokens + TOKENS_PER_PART * (len(task.together.parts) - 1 if task.together else 0)
 
     def _tokens_after(self, messages: Messages, model: ChatModel) -> int | None:
         """Return the limit for the answer to a follow-up question, which must be shorter in a small context."""
@@ -222,8 +231,9 @@ class Annotator:
         room = model.context_tokens - _FRAME_TOKENS - sum(estimate_tokens(message.content) for message in messages)
         return min(most, max(room, _SHORTEST_ANSWER))
 
-    def _reserved(self, prompt: str) -> int:
-        answer = _ANSWER_TOKENS if self.max_tokens is None else self.max_tokens
+    def _reserved(self, task: Task, prompt: str) -> int:
+        tokens = self._tokens_for(task) if task.extraction else self.max_tokens
+        answer = _ANSWER_TOKENS if tokens is None else tokens
         return _prompt_tokens(prompt) + answer + _FRAME_TOKENS
 
 
@@ -241,6 +251,9 @@ def _vote(reply: Reply, question: Question) -> Vote:
         return Vote(label=None, reason="filtered by the provider", cut=cut)
     seen = question.text, question.request.messages
     labels = task.among or task.labels  # a label that is not a candidate is an answer too
+    if task.extraction:
+        quoted = read_quotations(reply.text, task.extraction)
+        return Vote(label=None, reason=quoted, cut=cut) if isinstance(quoted, str) else Vote(label=labels[0], cut=cut)
     if task.number:
         parsed = read_number(reply.text, labels)
     else:

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from pcs_annotator.core.chat import Message, QuestionParts, sendable
+from pcs_annotator.core.passages import VALUE
 from pcs_annotator.core.task import Example, Part, Task
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
 
@@ -103,7 +104,7 @@ def _suggestion(task: Task) -> str:
     return sendable(phrases_around(task.instruction, task.labels).suggested.replace("{label}", task.suggested))
 
 
-def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
+def task_prompt(task: Task, answer: AnswerFormat | OtherAnswer = "tag") -> str:
     """Return the part of the prompt before the text: the same for every text, unless examples are chosen for it."""
     fixed = _fixed_part(task, answer)
     shown = _examples(tuple(task.examples), fixed.fenced, fixed.last_word, answer) if task.examples else ()
@@ -149,7 +150,8 @@ def _make_fixed_part(
         instruction = _LABEL_TAG.sub("", instruction)
         wanted = answer.wanted if isinstance(answer, OtherAnswer) else _last_word(phrases, answer)
     instruction = sendable(instruction.strip())
-    asked = (phrases.role, instruction, f"{phrases.labels}\n{menu}", sendable(wanted), phrases.data)
+    listed_labels = "" if labels == (VALUE,) else f"{phrases.labels}\n{menu}"  # a value is not chosen from a list
+    asked = filter(None, (phrases.role, instruction, listed_labels, sendable(wanted), phrases.data))
     return _FixedPart("\n\n".join(asked), instruction, menu, around.fenced, _last_word(around, answer))
 
 

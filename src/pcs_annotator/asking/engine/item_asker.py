@@ -305,7 +305,7 @@ class ItemAsker:
         asking = self._asking[relation]
         if self.job.on_exchange is not None:
             named = self.job.relations[relation].name, annotator.name
-            self.job.on_exchange(Exchange(row, *named, asked.question.request.messages, reply))
+            self.job.on_exchange(Exchange(row, *named, asked.draw, asked.question.request.messages, reply))
         replies = (*asked.replies, reply)
         vote = asking.annotators[asked.annotator].parse_reply(asked.question, replies, model)
         if isinstance(vote, Vote):

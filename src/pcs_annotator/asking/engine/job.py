@@ -35,6 +35,7 @@ class Exchange(NamedTuple):
     row: int  # which item it is about, in their order
     relation: str
     annotator: str
+    draw: int
     messages: Sequence[Message]
     reply: Reply
 
@@ -64,15 +65,15 @@ class Job:
         for relation in self.relations:
             if self.rewriter is None and "rewriter" in relation.needs:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
-        rewrites = next((entry.name for entry in self.relations if self.task.pair and text_parts(entry)), None)
-        if rewrites:
-            raise ConfigError(
-                f"relation {rewrites!r} rewrites a text, and a pair has two: use order, wording or layout"
-            )
+        self._refuse_rewrites()
         self._check_questions()
         self._refuse_same_questions()
         self._refuse_examples()
         stated = next((entry.name for entry, _ in self.annotators if kind_of(entry.name)), None)
+        if stated and self.task.extraction:
+            raise ConfigError(
+                f"{stated} would state a probability for each label, and passages have none: ask it plainly"
+            )
         if stated and (self.task.asked or self.task.number):
             labels = f"{len(self.task.labels):,} labels"
             raise ConfigError(f"{stated} would state a probability for each of {labels}: ask it for a label only")
@@ -82,6 +83,13 @@ class Job:
         plain = not any("examples" in shown.needs for shown in self.relations)
         asking = [annotator for annotator, _ in self.annotators] if annotators is None else annotators
         return QuestionForm.of(Phrasing(task=self.task, examples=int(plain)), asking, relation)
+
+    def _refuse_rewrites(self) -> None:
+        """Raise if a relation changes texts where it must not: those of a pair, and those that are quoted from."""
+        rewrites = next((entry.name for entry in self.relations if text_parts(entry)), None)
+        if rewrites and (self.task.pair or self.task.extraction):
+            why = "a pair has two" if self.task.pair else "quotations are looked up in the text as it is"
+            raise ConfigError(f"relation {rewrites!r} rewrites a text, and {why}: use order, wording or layout")
 
     def _refuse_same_questions(self) -> None:
         """Raise if two relations ask the same question about the same text: it would count twice."""

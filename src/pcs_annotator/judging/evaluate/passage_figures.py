@@ -1,0 +1,110 @@
+"""How many passages of gold texts are found, and how many of those found are right, by fits that did not see them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.base.errors import UndefinedMetric
+from pcs_annotator.core.arrays import CODE, Integers, Mask
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.heldout import Judged
+from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.promise.certificate import Certificate
+from pcs_annotator.judging.promise.per_text import recall_at_least
+
+EVEN = 0.5  # candidates that are more probable than not are chosen
+
+
+class GoldPassages(NamedTuple):
+    """The gold passages of texts, and which of them candidates mean."""
+
+    counts: Integers  # how many each text has; negative where that is not known
+    drawn: Sequence[bool]  # which texts were drawn at random
+    meant: Sequence[Sequence[int]]  # candidate → positions among the gold passages of its text
+
+
+class FoundPassages(NamedTuple):
+    """What one way of choosing candidates finds."""
+
+    name: str
+    passages: int  # how many it chooses
+    right: int
+    found: int  # gold passages that one of them means
+    gold: int  # how many there are
+
+    @property
+    def precision(self) -> float:
+        """The share of those chosen that are right."""
+        return self.right / self.passages if self.passages else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of gold passages that are found."""
+        return self.found / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+class PassageFigures(NamedTuple):
+    """Figures about the passages of gold texts."""
+
+    texts: int  # texts with gold
+    quoted: FoundPassages  # all candidates
+    weighed: FoundPassages  # candidates that are more probable than not
+    questions: tuple[FoundPassages, ...]  # each single question, best first
+    accepted: FoundPassages | None = None  # those accepted; None without a promise
+    auroc: float | None = None  # how well confidence tells right candidates from wrong ones
+    at_least: float | None = None  # so large a share of all passages is accepted, with the promise's certainty
+
+
+def passage_figures(
+    votes: Votes, judged: Judged, eligible: Mask, gold: GoldPassages, certificate: Certificate | None
+) -> PassageFigures:
+    """Return figures about candidates in gold texts; `judged` has the position of each one's text as unit."""
+    assert judged.units is not None
+    known = gold.counts >= 0
+
+    def found(name: str, chosen: Mask) -> FoundPassages:
+        rows, total = np.flatnonzero(chosen), int(gold.counts[known].sum())
+        per_text = _found_in(judged.units, rows, gold)
+        return FoundPassages(name, len(rows), int(judged.right[rows].sum()), int(per_text.sum()), total)
+
+    questions = [
+        found(f"{annotator}, {relation}", (votes.codes[:, column, view, 0] == 0))
+        for column, annotator in enumerate(votes.annotators)
+        for view, relation in enumerate(votes.relations)
+    ]
+    figures = PassageFigures(
+        texts=int(known.sum()),
+        quoted=found("every candidate", np.ones(len(votes), dtype=np.bool_)),
+        weighed=found("weighed", (judged.confidence >= EVEN) & eligible),
+        questions=tuple(sorted(questions, key=lambda question: -question.f1)),
+        auroc=_auroc(judged),
+    )
+    if certificate is None or not certificate.holds:
+        return figures
+    accepted = certificate.accepts(judged.confidence, judged.best, votes.labels) & eligible
+    sample = np.flatnonzero(known & np.array(gold.drawn) & (gold.counts > 0))
+    hits = _found_in(judged.units, np.flatnonzero(accepted), gold)[sample]
+    at_least = recall_at_least(hits, gold.counts[sample], certificate.promise.delta) if len(sample) else None
+    return figures._replace(accepted=found("accepted", accepted), at_least=at_least)
+
+
+def _found_in(units: Integers | None, rows: Integers, gold: GoldPassages) -> Integers:
+    """Return how many gold passages of every text some candidates mean."""
+    assert units is not None
+    found = {(int(units[row]), position) for row in rows.tolist() for position in gold.meant[row]}
+    return np.bincount([text for text, _ in found], minlength=len(gold.counts))
+
+
+def _auroc(judged: Judged) -> float | None:
+    try:
+        scores = np.stack([judged.confidence, 1 - judged.confidence], axis=1)
+        return auroc(scores, np.where(judged.right, 0, 1).astype(CODE))
+    except UndefinedMetric:
+        return None

@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def recall_at_least(found, gold, level):
+    return 0.0
