@@ -56,6 +56,11 @@ class Extraction(NamedTuple):
         """Whether at most one value is asked for."""
         return self.types == (VALUE,)
 
+    @property
+    def noun(self) -> str:
+        """What is looked for, in a word."""
+        return "values" if self.is_value else "passages"
+
     def right(self, passage: Passage, gold: Iterable[Passage]) -> bool:
         """Return whether a passage is one of those of gold."""
         return any(self.match(passage, other) for other in gold)
@@ -109,7 +114,7 @@ def normal_value(value: str, format_: Format) -> str | None:
     if format_ == "date":
         day = _date_in(value.strip().strip(_QUOTES))
         return None if day is None else day.isoformat()
-    return " ".join(value.strip(_QUOTES + " \t\r\n").rstrip(".,;").split()) or None
+    return " ".join(value.split()).strip(_QUOTES + ".,; ") or None
 
 
 def _date_in(text: str) -> date | None:

@@ -249,6 +249,11 @@ class Votes:
         """The position of every item's text among those of all items; None if items are texts."""
         return None if self.units is None else np.unique(self.units, return_inverse=True)[1]
 
+    def texts_among(self, rows: Mask) -> int:
+        """Return how many texts some items are, or are from."""
+        units = self.unit_codes
+        return int(rows.sum()) if units is None else len(np.unique(units[rows]))
+
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""
         return replace(self._rows(rows, [str(row) for row in range(len(rows))]), siblings=())

@@ -230,8 +230,7 @@ def _certificate(  # what is known about the rows, one argument each
     certificate = certify(tested, names, promise, how.spent, how.splits.seed, upper, table=table_of(names))
     of_gold = len(np.unique(places[: len(places) - sample.undecided]))
     split = _split(len(truth), of_gold, sample, how.splits)
-    gold_rows = int((times > 0).sum()) if votes.units is None else len({*np.array(votes.units)[times > 0].tolist()})
-    return replace(certificate, split=split, gold_rows=gold_rows, undecided_rows=sample.undecided)
+    return replace(certificate, split=split, gold_rows=votes.texts_among(times > 0), undecided_rows=sample.undecided)
 
 
 def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers) -> tuple[HeldOut, Integers]:

@@ -7,6 +7,7 @@ from pcs_annotator.base.text import counted, listed
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.calibrate import ROWS_TO_CALL_CALIBRATED
+from pcs_annotator.judging.evaluate.passage_figures import PassageFigures
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Audit, Certificate
 from pcs_annotator.judging.promise.promise import Promise
@@ -105,9 +106,20 @@ def fallen_away(earlier: Model, now: Model) -> Model:
 def what_is_promised(certificate: Certificate) -> str:
     """Return the promise itself, as a clause, with what it assumes."""
     levels = ", at every level of the tree" if certificate.upper else ""
-    rows = counted(certificate.assumed_rows, "gold row in the data was", "gold rows in the data were")
+    unit = "row" if certificate.promise.of == "labels" else "text"
+    rows = counted(certificate.assumed_rows, f"gold {unit} in the data was", f"gold {unit}s in the data were")
     assumed = f", if the {rows} drawn at random" if certificate.assumed_rows and certificate.found else ""
     return f"{words_of(certificate.promise)}{levels}{assumed}"
+
+
+def at_least_found(figures: PassageFigures, certificate: Certificate) -> str:
+    """Return how many of the passages are accepted at least; empty if that is not known."""
+    if figures.accepted is None or figures.at_least is None:
+        return ""
+    sure = f"with {_percent(certificate.promise.certainty)} certainty"
+    found = f"{_percent(round(figures.accepted.recall, 2))} of those in gold texts"
+    least = _percent(round(figures.at_least, 2))
+    return f"at least {least} of all {certificate.promise.of} are accepted, {sure} ({found})"
 
 
 def risk_used(certificate: Certificate) -> str:
@@ -116,12 +128,12 @@ def risk_used(certificate: Certificate) -> str:
     return f"tests so far used {_percent(used)} of the {_percent(promise.delta)} risk" if promise.tested else ""
 
 
-def words_of(promise: Promise, what: str = "labels") -> str:
+def words_of(promise: Promise, what: str = "") -> str:
     """Return what a promise says, as a clause."""
     each = ", per label" if promise.per_label else f", for each {promise.by} separately" if promise.by else ""
     most = f"at most {_percent(promise.max_error)} of"
     how = f"with {_percent(promise.certainty)} certainty" if promise.tested else "on average"
-    return f"{most} the accepted {what} are {promise.far}, {how}{each}"
+    return f"{most} the accepted {what or promise.of} are {promise.far}, {how}{each}"
 
 
 def _threshold(certificate: Certificate) -> str:

@@ -117,7 +117,7 @@ class Support:
 
     def panel(self) -> DefaultPanel:
         """Return what to ask; a server that may give log-probabilities counts if it has, or if the settings say so."""
-        job, task = self._job(), self.task
+        job = self._job()
         run_sync(lambda: ask.close_models(job))
         remembered, unsure = self._remembered(), []
         gives = dict[str, bool]()

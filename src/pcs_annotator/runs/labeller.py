@@ -157,6 +157,9 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
 def job_of(recorded: Run, settings: ask.CollectSettings) -> Job:
     """Return the run's questions."""
     config = recorded.config
+    if config.task.extraction:
+        remedy = "add the new texts to its data and repeat pcs run, which asks about them alone"
+        raise ConfigError(f"{recorded.folder.home} quotes from the texts of its data only: {remedy}")
     if not config.ask.models:
         remedy = "pcs run asks models about texts, and labels new ones as it did"
         raise ConfigError(f"{recorded.folder.home} was made of a table of votes, so no model can be asked: {remedy}")

@@ -125,6 +125,7 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             tolerance=f"{tolerance:g}" if number else "",
             per_label=settings.per_label,
             by=settings.by,
+            of="values" if shape.kind == "value" else "passages" if shape.extracted else "labels",
         )
         if shape.extracted and not promise.tested:
             raise ConfigError(f'promise = "{promise.kind}" is not possible for passages: use error-among-accepted')
@@ -184,7 +185,7 @@ def learn(
         model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
-            rows = int((at_random & ~votes.silent & (True if assumed is None else assumed)).sum())
+            rows = votes.texts_among(at_random & ~votes.silent & (True if assumed is None else assumed))
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         if trial is not None and (assumed is None or assumed.any()):
             warn_of_machine_gold(votes, labelled if assumed is None else labelled & assumed, trial)

@@ -79,7 +79,7 @@ class Run:
                 raise TypeError("names must be texts")
         config = replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger))
         if config.task.extraction:  # its rows are candidates
-            from pcs_annotator.runs.passages import PassageRun as cls
+            from pcs_annotator.runs.passage_run import PassageRun as cls
         return cls(folder, config, start=start)
 
     def having(self, **parts: Any) -> Run:

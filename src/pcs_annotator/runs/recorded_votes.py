@@ -43,6 +43,9 @@ class RecordedVotes(NamedTuple):
         if recorded.config.task.kind == "number":
             remedy = "pcs evaluate with its own folder says how far numbers are off"
             raise GoldError(f"{source} has numbers, and methods are compared by labels: {remedy}")
+        if recorded.config.task.extraction:
+            remedy = "its report compares candidates with every single question"
+            raise GoldError(f"{source} has passages, and methods are compared by labels: {remedy}")
         siblings = recorded.to_learn(recorded.settings).siblings
         votes = replace(recorded.answers, texts=recorded.texts if recorded.settings.text else None, siblings=siblings)
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)

@@ -29,7 +29,7 @@ from pcs_annotator.runs.label_definitions import about_definitions, as_if_define
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.passages import PassageRun
+from pcs_annotator.runs.passage_run import PassageRun
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, write_start
 from pcs_annotator.runs.quotations import windows_of
 from pcs_annotator.runs.run_request import RunRequest, earlier_run

@@ -28,6 +28,7 @@ class Promise:
     kind: PromiseKind = "error-among-accepted"  # which of the promises
     per_label: bool = False  # whether it must hold for each label separately
     tolerance: str = ""  # of numbers, by how much an accepted one may be off; empty for one step of a scale
+    of: str = "labels"  # what is accepted: labels, passages or values
     by: str = ""  # what groups of texts it must hold for separately, such as `language`; empty for all texts together
 
     def __post_init__(self) -> None:

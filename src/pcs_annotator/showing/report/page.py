@@ -13,6 +13,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import what_is_promised, words_of
+from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.paths import place_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -20,6 +21,7 @@ from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
 from pcs_annotator.showing.report.charts import plots
+from pcs_annotator.showing.report.marked_texts import passage_sections, passages_verdict
 from pcs_annotator.showing.report.quality import how_good
 from pcs_annotator.showing.report.questions import questions
 from pcs_annotator.showing.report.rows import rows
@@ -115,7 +117,7 @@ def _title(result: BookResult) -> str:
 
 def _variable(part: str, view: View) -> b.Section:
     """Return the section of a variable: the verdict, and everything else folded."""
-    verdict, first = first_screen(view)
+    verdict, first = passages_verdict(view.result) if isinstance(view.result, PassageResult) else first_screen(view)
     method = b.Folded("Method", [b.Folded("The promise in full", _promise(view).blocks), variable_settings(view)])
     folded = [*(b.Folded(section.title, section.blocks) for section in _evidence(view)), method]
     shown = [_prefixed(block, view.prefix) for block in (*first, *folded)]
@@ -137,6 +139,8 @@ def _sections(view: View) -> list[b.Section]:
 
 
 def _evidence(view: View) -> list[b.Section]:
+    if isinstance(view.result, PassageResult):
+        return passage_sections(view.result, view.prefix)
     return [section for section in (rows(view), how_good(view), questions(view)) if section is not None]
 
 

@@ -13,9 +13,11 @@ from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegress
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.runs.book import YES, Book
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passage_run import PassageRun
 from pcs_annotator.studies.estimating import answers
 from pcs_annotator.studies.estimating import evidence as known
 from pcs_annotator.studies.estimating.answers import Estimated, EstimateQuestion, Line, adjusted
+from pcs_annotator.studies.estimating.counts import count_evidence
 from pcs_annotator.studies.estimating.groups import groups_of
 from pcs_annotator.studies.estimating.table_evidence import table_evidence
 
@@ -25,10 +27,23 @@ LEAST_PER_COEFFICIENT = 10
 def estimate_run(path: Path, question: answers.EstimateQuestion) -> answers.Estimated:
     """Answer a question about the labels of the run in a folder."""
     recorded = Run.open(path)
+    if isinstance(recorded, PassageRun):
+        return _counts(recorded, question)
     if recorded.config.task.kind == "number" and not (question.of or question.values or question.formula):
         question = replace(question, values={label: float(label) for label in recorded.config.task.labels})
     estimated = answer(known.evidence_of(recorded, question.probability or None, question.columns), question)
     return replace(estimated, title=question.in_words(estimated.labels), data=data_name(recorded))
+
+
+def _counts(recorded: PassageRun, question: EstimateQuestion) -> Estimated:
+    """Return the mean number of passages of each type in a text."""
+    each = []
+    for name, evidence in count_evidence(recorded, question).items():
+        numbers = replace(question, values={label: float(label) for label in evidence.labels})
+        estimated = answer(evidence, numbers)
+        each.append(_named(estimated, f"{recorded.folder.part}={name}", recorded.folder.part))
+    title = "Passages in a text, on average"
+    return replace(_joined(each, [], question.p_adjust), title=title, data=data_name(recorded))
 
 
 def estimate_all(source: object, question: EstimateQuestion) -> dict[str, Estimated]:
@@ -50,7 +65,8 @@ def estimate_all(source: object, question: EstimateQuestion) -> dict[str, Estima
             many = task.kind == "many"
             try:
                 shares = estimate_run(book.parts[part].home, replace(question, of=(YES,)) if many else question)
-                estimates[shares.kind].append(_named(shares, part if many or shares.kind == "mean" else "", name))
+                whole = part if many or shares.kind == "mean" else ""
+                estimates[shares.kind].append(shares if task.extraction else _named(shares, whole, name))
                 if task.kind == "scale":
                     means = estimate_run(book.parts[part].home, replace(question, values=numbers_of(task.labels)))
                     estimates["mean"].append(_named(means, name, name))

@@ -128,7 +128,7 @@ def evidence_of(
         # probabilities of copies of gold texts are held out, too: a fit that saw their label is right more often
         whole = _Whole(table, table.column_names, expected.held_out, np.arange(len(votes)), expected.said)
     if probability_column is None:
-        sample, notes = _drawn(recorded, gold, len(whole.expected))
+        sample, notes = drawn_sample(recorded, gold, len(whole.expected))
     else:
         sample, notes = designed(recorded.dataset.table, gold, probability_column)
     return LabelEvidence(
@@ -195,7 +195,7 @@ def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers
     return places
 
 
-def _drawn(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[str]]:
+def drawn_sample(recorded: Run, gold: Codes, population: int) -> tuple[Sample, list[str]]:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     with_gold = gold != UNLABELLED
     rounds, seen = list[Round](), set[int]()
