@@ -191,12 +191,15 @@ class Pages:
 
 def _assets() -> dict[str, tuple[str, bytes]]:
     """Return file → type and content, all read once: no path from a request is opened."""
-    style, script, icon = (files(__package__) / "assets" / file for file in ("review.css", "review.js", "icon.svg"))
-    colours = files("pcs_annotator.showing.report") / "colours.css"
+
+    def together(*names: str) -> bytes:
+        return b"".join((files(__package__) / "assets" / name).read_bytes() for name in names)
+
+    colours = (files("pcs_annotator.showing.report") / "colours.css").read_bytes()
     return {
-        style.name: ("text/css", colours.read_bytes() + style.read_bytes()),
-        script.name: ("text/javascript", script.read_bytes()),
-        icon.name: ("image/svg+xml", icon.read_bytes()),
+        "review.css": ("text/css", colours + together("review.css", "passages.css")),
+        "review.js": ("text/javascript", together("passages.js", "review.js")),
+        "icon.svg": ("image/svg+xml", together("icon.svg")),
     }
 
 

@@ -71,6 +71,7 @@ function show(answer) {
   hiddenSince = document.hidden ? shownAt : null;
   paintKeys();
   unfold();
+  openPassages();
   window.scrollTo(0, 0);
   start();
 }
@@ -213,6 +214,7 @@ document.addEventListener("keydown", (event) => {
   if (writing) return;
   const keys = keysOf(event);
   if ((event.ctrlKey || event.metaKey) && keys.includes("z")) return handle(event, COMMANDS.u);
+  if (single && passageKey(event)) return event.preventDefault();
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.shiftKey && event.key === "ArrowLeft") return handle(event, () => byId("back")?.click());
   if (event.shiftKey && event.key === "ArrowRight") return handle(event, () => byId("forth")?.click());
@@ -353,5 +355,6 @@ document.addEventListener("keydown", (event) => {
 
 paintKeys();
 unfold();
+openPassages();
 if (byId("item")) start();
 document.documentElement.classList.add("ready");
