@@ -20,6 +20,21 @@ from pcs_annotator.core.votes import Votes, check_known, check_votes
 UNLABELLED = -1
 
 
+class OpenLabels(list[str]):
+    """Labels that nobody has listed, such as the passages of a text: each gets the next code when it first occurs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[str, int] = {}
+
+    def code(self, label: str) -> int:
+        """Return the position of a label."""
+        if label not in self._places:
+            self._places[label] = len(self)
+            self.append(label)
+        return self._places[label]
+
+
 def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
     """Return the gold label of every item as a position in `votes.labels`, `UNLABELLED` where there is none.
 

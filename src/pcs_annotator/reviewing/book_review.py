@@ -28,6 +28,8 @@ from pcs_annotator.runs.certificate_text import WORST_FIRST
 from pcs_annotator.runs.exchanges import Evidence
 from pcs_annotator.runs.settings import TaskSettings
 
+ANOTHER, TYPED = "another value", "typed"  # what is chosen if a value is written down, and the field that has it
+
 
 class BookReview:
     """A review of all variables of a run, which the page shows; most runs have one."""
@@ -221,7 +223,11 @@ def answers_of(name: str, task: TaskSettings, form: Mapping[str, str]) -> Iterat
     if task.kind != "many":
         if name not in form:
             raise ConfigError(f"{name} has no answer: choose one, or “can’t tell”")
-        yield name, form[name] or None
+        typed = task.kind == "value" and form[name] == ANOTHER
+        label = form.get(f"{name}={TYPED}", "").strip() if typed else form[name]
+        if typed and not label:
+            raise ConfigError(f"{name} has no value: write it down, or choose one")
+        yield name, label or None
         return
     chosen = [label for label in task.labels if f"{name}={label}" in form]
     if not chosen and name not in form:

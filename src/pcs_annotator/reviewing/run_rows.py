@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.task import Phrasing, Task, label_code
 from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.model import Model, Predictions
 from pcs_annotator.judging.text_model import TellingWord
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations
-from pcs_annotator.reviewing.values import ShownVote
+from pcs_annotator.reviewing.values import Candidate, ShownVote
 from pcs_annotator.runs.gold_examples import uses_examples
 from pcs_annotator.runs.gold_labels import labels_by_people
 from pcs_annotator.runs.opened import Run
@@ -96,14 +96,18 @@ class Rows:
         """
         run = Run.open(path)
         run = run.with_stream() if stream else run
+        data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(run.answers.ids))
+        return cls.of(run, labels=run.answers.labels, data_gold=data_gold, judgement=Judgement.of(run))
+
+    @classmethod
+    def of(cls, run: Run, *, data_gold: Codes, **parts: Any) -> Self:
+        """Return the rows of a run, of which some parts are known."""
         table, used, ids = run.dataset.table, run.dataset.columns, run.answers.ids
-        data_gold = gold_codes(run.votes, run.dataset.gold or [None] * len(ids))
         both = text_names(used.text or "", table.column_names)
         own_table = table.drop_columns([name for name in (*both, used.id, used.gold, *used.coders) if name])
         rows = cls(
             run=run,
             task=task_of(run.config),
-            labels=run.answers.labels,
             ids=ids,
             own_columns=list(own_table.column_names),
             own=own_table,
@@ -113,7 +117,7 @@ class Rows:
             places={name: row for row, name in enumerate(ids)},
             rewrites=vote_files.VariantsByItem(run.folder.variants, ids),
             questions=asked_questions(run.config),
-            judgement=Judgement.of(run),
+            **parts,
         )
         try:
             rows.rewrites.index()
@@ -166,6 +170,14 @@ class Rows:
         """Return the gold label of a row, if it has one."""
         code = int(self.gold[row])
         return None if code == UNLABELLED else self.labels[code]
+
+    def canonical(self, row: int, label: str) -> str:
+        """Return a label as the task spells it; for one that it does not have, raise."""
+        return self.labels[label_code(label, self.labels, "verdict")]
+
+    def candidates(self, row: int, *, blind: bool) -> list[Candidate]:
+        """Return what models quoted from a text, for a variable that is quoted."""
+        return []
 
     def proposal(self, row: int) -> tuple[str | None, float | None]:
         """Return the label that the models propose for a row, and its confidence, as far as there are any."""

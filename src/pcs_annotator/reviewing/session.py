@@ -15,10 +15,10 @@ import numpy as np
 from pcs_annotator.base.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.events import Queue, Reviewed, Undo, Verdict, reviewer_name
-from pcs_annotator.core.task import label_code
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.metrics.coefficients import Scale, cohens_kappa, krippendorffs_alpha
 from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.passage_rows import read_rows
 from pcs_annotator.reviewing.refit import Refits
 from pcs_annotator.reviewing.review_queues import QUEUES, Queues, lock_review
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
@@ -83,7 +83,7 @@ class Review:
                 stack.enter_context(lock_review(RunFolder.find(path).path))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", PcsWarning)
-                rows = Rows.read(path, stream=stream)
+                rows = read_rows(path, stream=stream)
             review = cls(rows, rows.run.review(), options or ReviewOptions())
             review.notes = [*(str(warning.message) for warning in caught), *review.notes]
             review._lock = stack.pop_all()
@@ -92,7 +92,7 @@ class Review:
     @classmethod
     def for_people(cls, path: Path) -> tuple["Review", Integers]:
         """Return a review that stores nothing, and its rows for people without a verdict, the least certain first."""
-        rows = Rows.read(path)
+        rows = read_rows(path)
         review = cls(rows, rows.run.review(), ReviewOptions(refit_every=0))
         waiting = np.flatnonzero((rows.judgement.decision == DECISIONS.index("review")) & (review.state.coders == 0))
         return review, waiting[np.argsort(rows.judgement.certainty[waiting], kind="stable")]
@@ -122,7 +122,7 @@ class Review:
         """
         if self._stream_size == _size_of(self.rows.run.folder.stream) or self.refits.running:
             return False
-        rows, leases = Rows.read(self.folder), self.queues.leases
+        rows, leases = read_rows(self.folder), self.queues.leases
         come = len(rows) > len(self.rows) and list(rows.ids[: len(self.rows)]) == list(self.rows.ids)
         if come:
             self._use(rows, rows.run.review())
@@ -201,6 +201,7 @@ class Review:
             version=self.version(row, reviewer),
             draw=self.queues.draw_of(row, queue),
             steps=self.labels if rows.task.number else (),
+            candidates=rows.candidates(row, blind=blind),
             words=[] if blind else rows.telling_words(row, text),
         )
 
@@ -235,7 +236,7 @@ class Review:
     def check(self, row: int, answer: Given, version: int) -> None:
         """Raise if a verdict has an unknown label, or its row was judged since it was shown, or is not in hand."""
         if answer.label is not None:
-            label_code(answer.label, self.labels, "verdict")
+            self.rows.canonical(row, answer.label)
         if version != answer.version:
             raise ChangedMeanwhile(
                 f"row {answer.id!r} was judged since it was shown to you: look at it again, then decide"
@@ -248,7 +249,7 @@ class Review:
 
     def save(self, row: int, answer: Given) -> Verdict:
         """Store a verdict that was checked."""
-        label = None if answer.label is None else self.labels[label_code(answer.label, self.labels, "verdict")]
+        label = None if answer.label is None else self.rows.canonical(row, answer.label)
         verdict = self._verdict(row, label, answer, self.state.last + 1)
         self.state.add([verdict])
         self.refits.start_if_due()

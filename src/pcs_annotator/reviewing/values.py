@@ -9,6 +9,7 @@ from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.events import Draw, Queue, Reviewed
 from pcs_annotator.core.outcome import Decision, Outcome
+from pcs_annotator.core.passages import VALUE, Passage
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.judging.text_model import TellingWord
@@ -45,6 +46,14 @@ class ShownVote(NamedTuple):
     draw: int
     label: str | None
     grades: Mapping[str, float] | None
+
+
+class Candidate(NamedTuple):
+    """What models quoted from a text; without confidence and decision if it is judged blind."""
+
+    passage: Passage
+    confidence: float | None
+    decision: Decision | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,7 @@ class Shown:
     draw: Draw | None = None  # how it was drawn; None if the person chose it
     variables: Sequence[ShownVariable] = ()  # those of a codebook
     steps: Sequence[str] = ()  # of a number, the steps of its range; empty if it is chosen from labels
+    candidates: Sequence[Candidate] = ()  # of a variable that is quoted from texts
     words: Sequence[TellingWord] = ()  # what in the text speaks for the proposed label, or against it
 
     @property
@@ -187,5 +197,5 @@ def guidelines_of(tasks: Mapping[str, Task | TaskSettings], path: Path | None) -
     for instruction, task in tasks.items():
         meanings = {**task.definitions, **task.meanings}
         listed = (f"- **{label}**" + (f": {meanings[label]}" if label in meanings else "") for label in task.labels)
-        lines += [instruction.strip(), "", *listed, ""]
+        lines += [instruction.strip(), "", *([] if task.labels == (VALUE,) else listed), ""]
     return "\n".join(lines)

@@ -193,8 +193,9 @@ class Run:
 
     def review(self) -> ReviewState:
         """Return the state of the review in this folder."""
-        folder = self.folder
-        return ReviewState.read(folder.draws, self.dataset.items, self.config.task.labels, part=folder.part)
+        folder, task = self.folder, self.config.task
+        labels = () if task.extraction else task.labels  # what people quote is not listed
+        return ReviewState.read(folder.draws, self.dataset.items, labels, part=folder.part)
 
     @property
     def texts(self) -> list[str]:

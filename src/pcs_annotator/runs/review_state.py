@@ -22,7 +22,7 @@ from pcs_annotator.core.events import (
     fixed_order,
     frame_hash,
 )
-from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.gold_codes import UNLABELLED, OpenLabels
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.runs.draw_registry import append_events, review_events
@@ -44,6 +44,7 @@ class ReviewState:
 
     def __init__(self, path: Path, items: Sequence[Item], labels: Sequence[str] = (), part: str = "") -> None:
         self.path, self.part, self.items, self._codes = path, part, items, label_lookup(labels)
+        self._others = OpenLabels()  # what people said, where labels are not listed
         self.last = 0  # number of the last event
         self.places = {item.id: row for row, item in enumerate(items)}
         self.draws: list[Draw] = []  # all draws of rows that the run has
@@ -136,7 +137,7 @@ class ReviewState:
         for row in places:
             reviewed = self.reviewed(row)
             label = None if reviewed is None else reviewed.label
-            self.decided[row] = self._codes.get((label or "").casefold(), UNLABELLED)
+            self.decided[row] = UNLABELLED if label is None else self._code(label)
             self.conflict[row] = reviewed is not None and reviewed.in_conflict
             by_reviewer = reviewed.by_reviewer if reviewed else {}
             self.coders[row] = sum(verdict.label is not None for verdict in by_reviewer.values())
@@ -144,6 +145,9 @@ class ReviewState:
                 mask[row] = False
             for reviewer in by_reviewer:
                 self.by(reviewer)[row] = True
+
+    def _code(self, label: str) -> int:
+        return self._codes[label.casefold()] if self._codes else self._others.code(label)
 
     def since(self, number: int) -> int:
         """Return about how many rows people say something else than they did at an event."""
@@ -177,7 +181,7 @@ class ReviewState:
         for position, row in enumerate(places.tolist()):
             for verdict in self.verdicts[row]:
                 if verdict.queue != "conflicts" and verdict.label is not None:
-                    codes_of[verdict.reviewer][position] = self._codes[verdict.label.casefold()]
+                    codes_of[verdict.reviewer][position] = self._code(verdict.label)
         return {name: codes for name, codes in codes_of.items() if (codes >= 0).any()}
 
     def audited(self) -> Iterator[int]:

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.showing.markup import Child, Markup, escaped, joined, sentence, tag, user_text
 
+Commands = Sequence[tuple[str, str]]
 OF_LABELS = (("Enter", "give the proposed label"),)
 OF_VARIABLES = (
     ("Tab", "next variable; Shift Tab: the one before"),
@@ -20,7 +21,16 @@ OF_VARIABLES = (
     ("-", "can’t tell"),
     ("Enter", "save all variables"),
 )
-"""Keys and what they do, for people, on a page with one variable and with several; the frame has the others."""
+OF_PASSAGES = (
+    ("J K", "next passage, or the one before; arrows, too"),
+    ("A X", "the passage is right, or not right"),
+    ("1 – 9", "its type; of selected text: mark it"),
+    ("[ ]", "its start: one word back, or forward"),
+    ("{ }", "its end: one word back, or forward; Alt: one character"),
+    ("Alt →", "its end, by characters; with Shift its start"),
+    ("M", "mark a word, to move its ends"),
+)
+"""Keys and what they do, for people, on pages with one variable, several, and passages; the frame has the others."""
 TAKEN = "sugnv?"
 FOR_LABELS = "123456789" + "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in TAKEN)
 FRAME = Template((files(__package__) / "assets" / "page.html").read_text(encoding="utf-8"))
@@ -64,14 +74,19 @@ def link(path: str, **values: str) -> str:
     return f"{path}?{urlencode(values, errors='replace')}" if values else path
 
 
-def whole_page(screen: Screen, name: str, reviewer: str, keys: Mapping[str, str], progress: Markup) -> str:
-    """Return a page of the run with this name, for a reviewer, whose name is empty if it is not known yet."""
+def whole_page(
+    screen: Screen, name: str, reviewer: str, keys: Mapping[str, str], progress: Markup, more: Commands = ()
+) -> str:
+    """Return a page of the run with this name, for a reviewer, whose name is empty if it is not known yet.
+
+    `more` are keys that it explains beside the usual ones.
+    """
     texts = {"title": screen.title, "name": name, "message": screen.message, "labels": "|".join(keys)}
     parts = {
         "top": _top(name, reviewer, screen.place),
         "progress": progress,
         "main": screen.main,
-        "commands": joined(*(_command(*command) for command in (OF_LABELS if keys else OF_VARIABLES))),
+        "commands": joined(*(_command(*command) for command in (*(OF_LABELS if keys else OF_VARIABLES), *more))),
         "label_keys": _label_keys(keys) if keys else "",
     }
     return FRAME.substitute({part: escaped(text) for part, text in texts.items()}, **parts)

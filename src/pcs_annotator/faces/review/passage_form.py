@@ -3,14 +3,19 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from pcs_annotator.core.passages import NONE, VALUE, Extraction
+from pcs_annotator.base.text import series
+from pcs_annotator.core.passages import NONE, VALUE, Extraction, Passage
+from pcs_annotator.reviewing.book_review import ANOTHER, TYPED
+from pcs_annotator.reviewing.values import Candidate, ShownVariable
+from pcs_annotator.runs.passage_run import EVEN
+from pcs_annotator.runs.settings import TaskSettings
+from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.highlights import Marked, strength
 from pcs_annotator.showing.markup import Markup, printable, sentence, tag, user_text
 from pcs_annotator.showing.to_html import bar
 
 RIGHT = {"accept": True, "reject": False}
-ANOTHER, TYPED = "another value", "typed"  # what is chosen if a value is written down, and the field that has it
 HOW = "Select text to mark what is missing; drag the ends of a mark to move them."
 NEEDS_SCRIPT = "Marking needs the script of this page."
 STEPS = (
@@ -19,6 +24,48 @@ STEPS = (
     ("end", "-1", "←]", "{", "End one word back"),
     ("end", "1", "→]", "}", "End one word forward"),
 )
+
+LONGEST_SAID = 60  # characters of a passage in a line with what somebody said
+
+
+def quoted_field(variable: ShownVariable, text: str, reviewer: str) -> Iterator[Markup]:
+    """Yield what asks about a variable that is quoted from a text, with the person's own verdict, if there is one."""
+    extraction, candidates = variable.task.extraction, next(iter(variable.parts.values())).candidates
+    assert extraction is not None
+    mine = next(iter(variable.said.get(reviewer, ())), None)
+    if not extraction.is_value:
+        marked = _marked(candidates, None if mine is None else passages_in(mine))
+        yield from passage_field(variable.name, text, extraction, marked)
+        return
+    ranked = sorted(candidates, key=lambda each: -(each.confidence or 0))
+    chosen = next(iter(variable.proposed or ()), None) if mine is None else mine
+    yield from value_field(variable.name, text, [Marked(*each[:2]) for each in ranked], chosen)
+
+
+def _marked(candidates: Sequence[Candidate], mine: Sequence[Passage] | None) -> list[Marked]:
+    """Return candidates as a person decided about them, with what they added; else as the models are sure of them."""
+    if mine is None:
+        sure = [each.decision in ("accept", "agree") and (each.confidence or EVEN) >= EVEN for each in candidates]
+        decided = zip(candidates, sure, strict=True)
+        return [Marked(*each[:2], "accept" if right else None) for each, right in decided]
+    marked = [Marked(*each[:2], "accept" if each.passage in mine else "reject") for each in candidates]
+    there = {each.passage for each in candidates}
+    return marked + [Marked(passage, None, "accept") for passage in mine if passage not in there]
+
+
+def passages_in(label: str) -> list[Passage]:
+    """Return the passages in a verdict."""
+    return [Passage(row["start"], row["end"], row["type"]) for row in json.loads(label)]
+
+
+def in_words(label: str, text: str, task: TaskSettings) -> str:
+    """Return a label as a person can read it: passages as quotations."""
+    if task.kind != "passages":
+        return label
+    passages = passages_in(label)
+    return series(
+        [f"“{clipped(text[start:end], LONGEST_SAID)}” ({type_})" for start, end, type_, _ in passages] or [NONE]
+    )
 
 
 def passage_field(name: str, text: str, extraction: Extraction, marked: Sequence[Marked]) -> Iterator[Markup]:

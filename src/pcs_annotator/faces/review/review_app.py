@@ -20,12 +20,14 @@ from pcs_annotator.core.events import Verdict
 from pcs_annotator.faces.review import forms
 from pcs_annotator.faces.review.forms import QUEUE, QUEUES, REVIEWER, Visit, one_of, visit_of
 from pcs_annotator.faces.review.item import beside_view, evidence_view, item_view
-from pcs_annotator.faces.review.layout import Screen, guidelines_view, link, name_form, whole_page
+from pcs_annotator.faces.review.layout import OF_PASSAGES, Screen, guidelines_view, link, name_form, whole_page
+from pcs_annotator.faces.review.passage_form import passages_in
 from pcs_annotator.faces.review.standing import end_view, people_view, progress_view, queue_menu
 from pcs_annotator.faces.review.variable_form import form_view, labels_in
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
 from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.values import Shown
+from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing.formats import number
 from pcs_annotator.showing.markup import Markup, joined, section, sentence, tag, user_text
 
@@ -112,7 +114,8 @@ class Pages:
     def _verdict(self, visit: Visit, form: Fields) -> Screen:
         verdict = forms.verdict_of(form, visit.reviewer)
         try:
-            message = _saved(self._review.submit(verdict, labels_in(form, self._review, verdict)))
+            saved = self._review.submit(verdict, labels_in(form, self._review, verdict))
+            message = _saved(saved, self._review.variables)
         except LeaseExpired as error:
             return self._next(visit, message=str(error), kind="problem", status=409)
         except ChangedMeanwhile as error:
@@ -177,7 +180,8 @@ class Pages:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
             about = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
             return JSONResponse(parts | about, answer.status)
-        return _html(whole_page(answer, self._name, visit.reviewer, self._keys, strip), answer.status)
+        more = OF_PASSAGES if any(task.kind == "passages" for task in self._review.variables.values()) else ()
+        return _html(whole_page(answer, self._name, visit.reviewer, self._keys, strip, more), answer.status)
 
     async def _problem(self, request: Request, error: Exception) -> Response:
         status = STATUS.get(type(error), 400)
@@ -218,7 +222,7 @@ def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
 
 
-def _saved(verdicts: Mapping[str, Verdict]) -> str:
+def _saved(verdicts: Mapping[str, Verdict], variables: Mapping[str, TaskSettings]) -> str:
     """Return what was saved and, where they were hidden until now, what the models say."""
     first, blind = (
         next(iter(verdicts.values())),
@@ -231,7 +235,10 @@ def _saved(verdicts: Mapping[str, Verdict]) -> str:
     skipped = all(verdict.label is None for verdict in verdicts.values())
     message = f"{'Skipped' if skipped else 'Saved'} · row {first.id}"
     differing = {part: verdict for part, verdict in blind.items() if verdict.label != verdict.proposed}
-    other = [f"{part} ({verdict.proposed or 'no label'})" for part, verdict in differing.items()]
+    proposed = {part: verdict.proposed or "no label" for part, verdict in differing.items()}
+    for part in proposed.keys() & {name for name, task in variables.items() if task.kind == "passages"}:
+        proposed[part] = counted(len(passages_in(differing[part].proposed or "[]")), "passage")
+    other = [f"{part} ({label})" for part, label in proposed.items()]
     said = f"models differ on {series(other)}" if other else "models say the same"
     return f"{message} · {said}" if blind else message
 

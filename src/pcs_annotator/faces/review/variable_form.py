@@ -14,6 +14,7 @@ from pcs_annotator.faces.review.item import (
     votes_table,
 )
 from pcs_annotator.faces.review.layout import chip, keys_of
+from pcs_annotator.faces.review.passage_form import in_words, quoted_field
 from pcs_annotator.reviewing.book_review import BookReview, answers_of
 from pcs_annotator.reviewing.values import Given, Shown, ShownVariable
 from pcs_annotator.showing.formats import number
@@ -43,7 +44,7 @@ def form_view(shown: Shown, visit: Visit) -> Markup:
         shown,
         visit,
         tag("input", type="hidden", name_="asked", value="|".join(variable.name for variable in asked)),
-        *(_variable(variable, visit.reviewer) for variable in asked),
+        *(_variable(variable, shown.text, visit.reviewer) for variable in asked),
         *(
             tag("p", tag("b", user_text(variable.name)), " ", decided, class_="known")
             for variable in shown.variables
@@ -64,11 +65,12 @@ def _votes(variables: Sequence[ShownVariable]) -> Iterator[Markup]:
             yield joined(tag("h3", user_text(part)), votes_table(shown, shown.outcome.label, part, texts=False))
 
 
-def _variable(variable: ShownVariable, reviewer: str) -> Markup:
+def _variable(variable: ShownVariable, text: str, reviewer: str) -> Markup:
     """Return one variable: its name, what is asked, and its labels, with those that the models or the person gave."""
     task, mine = variable.task, variable.said.get(reviewer)
     chosen = mine if mine is not None else variable.proposed
-    others = [said_view(name, ", ".join(labels) or NONE) for name, labels in variable.said.items() if name != reviewer]
+    said = {name: ", ".join(in_words(each, text, task) for each in labels) for name, labels in variable.said.items()}
+    others = [said_view(name, labels or NONE) for name, labels in said.items() if name != reviewer]
     legend = tag(
         "legend",
         tag("b", user_text(variable.name)),
@@ -77,7 +79,8 @@ def _variable(variable: ShownVariable, reviewer: str) -> Markup:
         tag("span", variable.reason, dir="auto", class_="reason") if variable.reason else None,
         chip("your verdict", kind="good") if mine is not None else None,
     )
-    searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and task.kind != "number")
+    listed = task.kind != "number" and not task.extraction
+    searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and listed)
     search = tag(
         "input",
         type="search",
@@ -86,11 +89,12 @@ def _variable(variable: ShownVariable, reviewer: str) -> Markup:
         data_filter="",
     )
     kind = f"options {task.kind}{' long' if searched else ''}"
+    options = [tag("div", *_options(variable, chosen), class_=kind)] if not task.extraction else ()
     return tag(
         "fieldset",
         legend,
         search if searched else None,
-        tag("div", *_options(variable, chosen), class_=kind),
+        *(options or quoted_field(variable, text, reviewer)),
         tag("ul", *others, class_="said") if others else None,
         data_variable=variable.name,
         tabindex="-1",

@@ -364,9 +364,10 @@ document.addEventListener("input", (event) => {
   if (event.target.matches(".values [type=text]")) event.target.closest("label").querySelector("[type=radio]").checked = true;
 });
 document.addEventListener("focusin", (event) => {
-  const box = event.target.closest("fieldset")?.querySelector("[data-marking]");
-  const other = markings.find((each) => each.box === box);
+  const variable = event.target.closest("fieldset.variable");
+  const other = markings.find((each) => variable?.contains(each.box));
   if (other && other !== marking) work(other);
+  if (variable) for (const each of markings) each.box.classList.toggle("active", each === other);
 });
 
 // Return whether a key is about passages, and do what it says.
