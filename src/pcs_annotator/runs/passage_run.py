@@ -21,7 +21,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.passages import NO, NONE, YES, Extraction, Passage
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.passage_figures import GoldPassages, PassageFigures, passage_figures
+from pcs_annotator.judging.evaluate.passage_figures import EVEN, GoldPassages, PassageFigures, passage_figures
 from pcs_annotator.runs import drawing, folder_votes
 from pcs_annotator.runs.gold_labels import FromPeople, Gold
 from pcs_annotator.runs.learn import Learned
@@ -35,8 +35,6 @@ from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.tables.passage_files import gold_passages
 from pcs_annotator.tables.write import write_table
-
-EVEN = 0.5  # candidates that are more probable than not are counted
 
 
 class PassageRun(Run):
@@ -208,7 +206,7 @@ class PassageResult(RunResult):
     run: PassageRun = field(repr=False)
     marked: Sequence[tuple[Passage, ...] | None] = field(default=(), repr=False)
 
-    @property
+    @cached_property
     def of_text(self) -> Mapping[int, list[tuple[Passage, Outcome]]]:
         """Text → its candidates, in their order, each with what was decided."""
         texts = defaultdict[int, list[tuple[Passage, Outcome]]](list)
@@ -217,9 +215,14 @@ class PassageResult(RunResult):
             texts[row].append((passage, outcome))
         return texts
 
+    @property
+    def cut(self) -> float:
+        """The confidence from which on a candidate counts."""
+        return EVEN if self.learned.passages is None else self.learned.passages.cut
+
     def chosen(self, row: int) -> list[tuple[Passage, Outcome]]:
-        """Return the candidates of a text that are probably right; of values, at most one."""
-        some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= EVEN]
+        """Return the candidates of a text that count; of values, at most one."""
+        some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= self.cut]
         if self.run.extraction.is_value:
             return sorted(some, key=lambda entry: -probability(entry[1]))[:1]
         return some

@@ -9,11 +9,11 @@ from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import CODE, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.heldout import Judged
-from pcs_annotator.judging.metrics.figures import auroc
+from pcs_annotator.judging.metrics.figures import auroc, ends_of_runs
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.per_text import recall_at_least
 
-EVEN = 0.5  # candidates that are more probable than not are chosen
+EVEN = 0.5  # candidates that are more probable than not are chosen, as long as nothing is known about better cuts
 
 
 class GoldPassages(NamedTuple):
@@ -55,19 +55,29 @@ class PassageFigures(NamedTuple):
 
     texts: int  # texts with gold
     quoted: FoundPassages  # all candidates
-    weighed: FoundPassages  # candidates that are more probable than not
+    weighed: FoundPassages  # candidates at the cut
     questions: tuple[FoundPassages, ...]  # each single question, best first
     accepted: FoundPassages | None = None  # those accepted; None without a promise
     auroc: float | None = None  # how well confidence tells right candidates from wrong ones
+    cut: float = EVEN  # the confidence from which on candidates have the highest F1
     at_least: float | None = None  # so large a share of all passages is accepted, with the promise's certainty
 
 
-def passage_figures(
-    votes: Votes, judged: Judged, eligible: Mask, gold: GoldPassages, certificate: Certificate | None
+def passage_figures(  # what is known about candidates, one argument each
+    votes: Votes,
+    judged: Judged,
+    eligible: Mask,
+    gold: GoldPassages,
+    certificate: Certificate | None,
+    cut: float | None = None,
 ) -> PassageFigures:
-    """Return figures about candidates in gold texts; `judged` has the position of each one's text as unit."""
+    """Return figures about candidates in gold texts; `judged` has the position of each one's text as unit.
+
+    Without a `cut`, it is the one that is best for these.
+    """
     assert judged.units is not None
     known = gold.counts >= 0
+    cut = best_cut(judged, eligible, gold) if cut is None else cut
 
     def found(name: str, chosen: Mask) -> FoundPassages:
         rows, total = np.flatnonzero(chosen), int(gold.counts[known].sum())
@@ -82,7 +92,8 @@ def passage_figures(
     figures = PassageFigures(
         texts=int(known.sum()),
         quoted=found("every candidate", np.ones(len(votes), dtype=np.bool_)),
-        weighed=found("weighed", (judged.confidence >= EVEN) & eligible),
+        weighed=found(f"confidence ≥ {cut:.2f}", (judged.confidence >= cut) & eligible),
+        cut=cut,
         questions=tuple(sorted(questions, key=lambda question: -question.f1)),
         auroc=_auroc(judged),
     )
@@ -93,6 +104,26 @@ def passage_figures(
     hits = _found_in(judged.units, np.flatnonzero(accepted), gold)[sample]
     at_least = recall_at_least(hits, gold.counts[sample], certificate.promise.delta) if len(sample) else None
     return figures._replace(accepted=found("accepted", accepted), at_least=at_least)
+
+
+def best_cut(judged: Judged, eligible: Mask, gold: GoldPassages) -> float:
+    """Return the confidence from which on candidates have the highest F1.
+
+    Where models find little, candidates of less than even odds are worth having: half of the highest F1 is the best cut
+    for confidences that are true.
+    """
+    order = np.flatnonzero(eligible)[np.argsort(-judged.confidence[eligible], kind="stable")]
+    if not len(order) or judged.units is None:
+        return EVEN
+    seen, hits = set[tuple[int, int]](), []
+    for row in order.tolist():
+        seen |= {(int(judged.units[row]), position) for position in gold.meant[row]}
+        hits.append(len(seen))
+    recall = np.array(hits) / max(int(gold.counts[gold.counts >= 0].sum()), 1)
+    precision = np.cumsum(judged.right[order]) / np.arange(1, len(order) + 1)
+    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
+    ends = ends_of_runs(judged.confidence[order])
+    return float(judged.confidence[order][ends[f1[ends].argmax()]])
 
 
 def _found_in(units: Integers | None, rows: Integers, gold: GoldPassages) -> Integers:

@@ -113,7 +113,8 @@ def _title(result: BookResult) -> str:
     accepted = sum(each.counts.decisions.get("accept", 0) for each in results)
     rows = sum(each.counts.rows for each in results)
     if all(isinstance(each, PassageResult) for each in results):
-        nouns = series(dict.fromkeys(each.run.extraction.noun for each in results if isinstance(each, PassageResult)))
+        each_noun = [each.run.extraction.noun for each in results if isinstance(each, PassageResult)]
+        nouns = series(list(dict.fromkeys(each_noun)))
         return f"{count(accepted)} {nouns} of {variables} can be used"
     return f"{count(accepted)} of {counted(rows, 'label')} of {variables} can be used"
 
