@@ -9,6 +9,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import UNLABELLED
+from pcs_annotator.core.passages import YES
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
@@ -193,9 +194,15 @@ def _table(  # what is known about the rows, one argument each
     model: Model, votes: Votes, judged: Predictions, others: Integers, promise: Promise, names: Sequence[str]
 ) -> Judged | None:
     """Return the rows without gold, for a promise that is about them; their labels or groups are those of `names`."""
-    if promise.tested or judged.confidence is None or not len(others):
+    units = votes.unit_codes
+    if (promise.tested and units is None) or judged.confidence is None:
         return None
     sure, unknown = np.where(votes.silent, -1.0, judged.confidence), np.zeros(len(votes), dtype=np.bool_)
+    if units is not None:
+        eligible = model.shape.eligible(sure, units)[others]
+        return Judged(sure, judged.best, unknown, units).take(others[eligible])
+    if not len(others):
+        return None
     if promise.by:
         return Judged(sure, votes.coded_groups(names)[1], unknown).take(others)
     return Judged(sure, np.array(positions_of(votes.labels, names, "label"))[judged.best], unknown).take(others)
@@ -252,7 +259,7 @@ def _sample(trial: HeldOut, votes: Votes, probabilities: Floats, times: Integers
     return sample._replace(units=None if units is None else units[places]), places
 
 
-def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> str:
+def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> str:  # noqa: PLR0911  # one for each reason
     """Return why no promise is possible, whatever the tests would show; empty when one is."""
     assert how.promise is not None
     if how.refused or how.spent >= how.promise.delta:
@@ -264,6 +271,9 @@ def _no_confidence(rows: Votes, gold: Codes, drawn: Integers, how: Learning) -> 
         rows_are = "1 gold row is" if len(gold) == 1 else f"{len(gold)} gold rows are"
         return f"{rows_are} too few to promise anything: it takes at least {least}, and mostly more"
     if len(np.unique(gold)) < 2:
+        if rows.units is not None:
+            which = "right" if rows.labels[gold[0]] == YES else "wrong"
+            return f"all candidates in gold texts are {which}, so none is surer than another: mark more texts"
         return f"all {len(gold)} gold rows say {rows.labels[gold[0]]!r}: label rows of another class too"
     if how.splits.calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"

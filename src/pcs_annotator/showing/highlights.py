@@ -27,8 +27,13 @@ def highlighted(text: str, marked: Sequence[Marked], types: Sequence[str] = ()) 
     Where passages overlap, the shortest one gives its colour, and the title names all.
     """
     types = types or list(dict.fromkeys(each.passage.type for each in marked))
-    shown = tag("div", *_parts(text, marked, types), class_="highlighted", dir="auto")
-    return joined(shown, legend(types, {each.decision for each in marked}) if marked else None)
+    meaning = legend(types, {each.decision for each in marked}) if marked else None
+    return joined(marked_text(text, marked, types), meaning)
+
+
+def marked_text(text: str, marked: Sequence[Marked], types: Sequence[str]) -> Markup:
+    """Return a text with passages marked, without what the marks mean."""
+    return tag("div", *_parts(text, marked, types), class_="highlighted", dir="auto")
 
 
 def legend(types: Sequence[str], decisions: Iterable[str | None] = WORDS) -> Markup:

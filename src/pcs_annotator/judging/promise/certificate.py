@@ -17,6 +17,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_weights import in_canonical_order
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.metrics.special import betaln, xlog1py, xlogy
+from pcs_annotator.judging.promise.per_text import passage_threshold
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import (
     EVERY_LABEL,
@@ -276,14 +277,14 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     first: each has an equal part of δ, and is tested on the rows that no level below accepts. For groups of texts,
     `labels` are their names, and `judged` has them in the place of labels. `table` is that of `find_thresholds`.
     """
-    rows = len(judged.right)
+    rows = len(judged.right) if judged.units is None else len(np.unique(judged.units))
     given = promise.level(rows, spent)
     groups = dict(zip(labels, rows_in(judged, labels), strict=True)) if promise.by else {}
     tested = promise.tested and promise.division(groups.values() or [rows], given)[1] > 0
     level = given if tested else 0.0
-    thresholds, left, failed = list[Mapping[str, float]](), np.ones(rows, dtype=np.bool_), 0.0
+    thresholds, left, failed = list[Mapping[str, float]](), np.ones(len(judged.right), dtype=np.bool_), 0.0
     for judged_part, names in ((judged, labels), *upper):
-        thresholds.append(find_thresholds(judged_part.take(left), names, promise, given / (1 + len(upper)), table))
+        thresholds.append(_thresholds(judged_part.take(left), names, promise, given / (1 + len(upper)), table))
         accepts = accepted(judged_part.confidence, judged_part.best, names, thresholds[-1])
         failed += _failed(judged_part.take(left), ~accepts[left], names, promise, given) / (1 + len(upper))
         left = left & ~accepts
@@ -291,9 +292,22 @@ def certify(  # noqa: PLR0913  # what is known about the rows, one argument each
     bare = replace(bare, level=level, used=level * failed, spent=spent)
     if any(thresholds):
         return replace(bare, upper=tuple(thresholds[1:]))
+    if judged.units is not None:
+        return replace(bare, why_not=_shortfall(rows, promise, spent).replace("gold row", "gold text"))
     needed = rows_needed(judged, labels, promise, spent + bare.used, seed)
     short = _shortfall_of_groups(groups, promise, given) if groups else _shortfall(rows, promise, spent)
     return replace(bare, why_not=f"{short}; {_remedy(needed)}", rows_needed=needed)
+
+
+def _thresholds(
+    judged: Judged, names: Sequence[str], promise: Promise, level: float, table: Judged | None
+) -> Mapping[str, float]:
+    """Return the loosest thresholds that keep the promise, of passages one that counts texts."""
+    if judged.units is None or table is None or table.units is None:
+        return find_thresholds(judged, names, promise, level, table)
+    about = judged, judged.units, promise.max_error, level, table.confidence, table.units
+    least = passage_threshold(*about)
+    return {} if least is None else {EVERY_LABEL: least}
 
 
 def _failed(judged: Judged, left: Mask, names: Sequence[str], promise: Promise, level: float) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pcs_annotator.base.text import capital, counted
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.passages import Passage
 from pcs_annotator.judging.evaluate.passage_figures import FoundPassages, PassageFigures
 from pcs_annotator.runs import certificate_text
@@ -11,10 +12,10 @@ from pcs_annotator.runs.passage_run import EVEN, PassageResult, probability
 from pcs_annotator.runs.quotations import about_quotations
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, number, percent
-from pcs_annotator.showing.highlights import Marked, highlighted
+from pcs_annotator.showing.highlights import Marked, legend, marked_text
 from pcs_annotator.showing.markup import Markup, tag
 
-MOST_TEXTS = 40
+MOST_TEXTS, AT_FIRST = 40, 5
 MOST_CHARACTERS = 60_000  # of all texts that are shown
 ROOM = 200  # characters around the passages of a long text
 QUESTIONS_SHOWN = 8
@@ -40,6 +41,7 @@ def passages_verdict(result: PassageResult) -> tuple[str, list[b.Block]]:
         b.text(f"{capital(missed)}.") if missed else None,
         b.Group([*_tiles(result, likely)], kind="tiles"),
         b.text(b.name(result.config.task.instruction), kind="asked-for") if result.config.task.instruction else None,
+        *_texts(result),
         b.note(f"{quoted}.") if quoted else None,
     ]
 
@@ -55,42 +57,42 @@ def _tiles(result: PassageResult, likely: int) -> Iterator[b.KeyFigure]:
     else:
         right = f"{percent(figures.weighed.precision, 1)} of those found are right"
         yield b.KeyFigure(percent(figures.weighed.recall, 1), f"of the {what} are found", right)
-    review = result.counts.decisions.get("review", 0)
-    yield b.KeyFigure(count(review), "to review", f"of {counted(len(result.outcomes), 'candidate')}")
+    settled = f", {count(result.counts.settled)} in gold texts" if result.counts.settled else ""
+    of_all = f"of {counted(len(result.outcomes), 'candidate')}{settled}"
+    yield b.KeyFigure(count(result.counts.to_review), "to review", of_all)
     marked = sum(some is not None for some in result.marked)
     yield b.KeyFigure(count(marked), "gold texts", f"of {counted(len(result.marked), 'text')}")
 
 
 def passage_sections(result: PassageResult, prefix: str) -> list[b.Section]:
     """Return the texts with their passages, and how good these are on gold texts."""
-    sections = [b.section(f"{prefix}texts", "Texts", *_texts(result))]
-    if result.learned.passages is not None:
-        sections.append(b.section(f"{prefix}good", "How good", *_how_good(result.learned.passages)))
-    return sections
+    if result.learned.passages is None:
+        return []
+    return [b.section(f"{prefix}good", "How good", *_how_good(result.learned.passages))]
 
 
 def _texts(result: PassageResult) -> Iterator[b.Block]:
-    """Yield the texts with something to review, the least certain first, and then others."""
-    items = result.run.of_texts.dataset.items
-    doubt = {
-        row: min((probability(outcome) for _, outcome in some if outcome.decision != "accept"), default=2.0, key=_doubt)
-        for row, some in result.of_text.items()
-    }
-    rows, room = sorted(doubt, key=lambda row: (_doubt(doubt[row]), row)), MOST_CHARACTERS
-    shown = list[Markup]()
-    for row in rows[:MOST_TEXTS]:
-        start, end = _window(len(items[row].text), [passage for passage, _ in result.of_text[row]])
+    """Yield the texts with their passages, those with the most doubtful ones first, and what the marks mean."""
+    items, texts = result.run.of_texts.dataset.items, result.of_text
+    doubt = {row: min((_doubt(outcome) for _, outcome in some), default=1.0) for row, some in texts.items()}
+    shown, room = list[Markup](), MOST_CHARACTERS
+    for row in sorted(doubt, key=lambda row: (doubt[row], row))[:MOST_TEXTS]:
+        start, end = _window(len(items[row].text), [passage for passage, _ in texts[row]])
         if (room := room - (end - start)) < 0:
             break
         shown.append(_text(result, row, start, end))
-    if len(shown) < len(items):
+    if shown:
+        yield tag("div", *shown[:AT_FIRST], class_="marked-texts")
+        yield legend(result.config.task.labels, ("accept", "review"))
+    if more := shown[AT_FIRST:]:
+        yield b.Folded(f"{counted(len(more), 'more text')}", [tag("div", *more, class_="marked-texts")])
+    if len(shown) < len(texts):
         which = f"those with the most doubtful {result.run.extraction.noun} first"
         yield b.note(f"{count(len(shown))} of {counted(len(items), 'text')}, {which}; passages.csv has all.")
-    yield tag("div", *shown, class_="marked-texts")
 
 
-def _doubt(probability_: float) -> float:
-    return abs(probability_ - EVEN)
+def _doubt(outcome: Outcome) -> float:
+    return abs(probability(outcome) - EVEN)
 
 
 def _window(length: int, passages: Sequence[Passage]) -> tuple[int, int]:
@@ -111,7 +113,7 @@ def _text(result: PassageResult, row: int, start: int, end: int) -> Markup:
         if passage.start < end and (outcome.decision == "accept" or probability(outcome) >= 0.1)
     ]
     words = f"{'… ' * (start > 0)}{item.text[start:end]}{' …' * (end < len(item.text))}"
-    return tag("div", tag("small", item.id, class_="quiet"), highlighted(words, marked, result.config.task.labels))
+    return tag("div", tag("small", item.id, class_="quiet"), marked_text(words, marked, result.config.task.labels))
 
 
 def _how_good(figures: PassageFigures) -> Iterator[b.Block]:

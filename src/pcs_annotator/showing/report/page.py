@@ -112,6 +112,9 @@ def _title(result: BookResult) -> str:
         return f"{variables} of {counted(len(next(iter(results)).votes), 'row')}, without a promise"
     accepted = sum(each.counts.decisions.get("accept", 0) for each in results)
     rows = sum(each.counts.rows for each in results)
+    if all(isinstance(each, PassageResult) for each in results):
+        nouns = series(dict.fromkeys(each.run.extraction.noun for each in results if isinstance(each, PassageResult)))
+        return f"{count(accepted)} {nouns} of {variables} can be used"
     return f"{count(accepted)} of {counted(rows, 'label')} of {variables} can be used"
 
 
