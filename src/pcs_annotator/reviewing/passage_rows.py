@@ -109,10 +109,10 @@ class PassageRows(Rows):
         answers, places = self.run.answers, self.of_text.get(row, ())
         votes = []
         for cell in map(tuple, np.argwhere(answers.codes[row] >= 0).tolist()):
-            said = [self.quoted.candidates.passages[at] for at in places if self.quoted.answers.codes[(at, *cell)] == 0]
-            label = f"{len(said)} of {len(places)}"
+            here = [at for at in places if self.quoted.answers.codes[(at, *cell)] == 0]
+            label = f"{len(here)} of {len(places)}"
             if self.quoted.extraction.is_value:
-                label = written(said, self.quoted.extraction)
+                label = written([self.quoted.candidates.passages[at] for at in here], self.quoted.extraction)
             votes.append(ShownVote(answers.annotators[cell[0]], answers.relations[cell[1]], cell[2], label, None))
         return votes
 

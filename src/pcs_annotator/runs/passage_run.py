@@ -28,7 +28,7 @@ from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.quotations import Candidates, about_quotations, candidates_in, quotations_of, windows_of
-from pcs_annotator.runs.review_state import ReviewVerdicts
+from pcs_annotator.runs.review_state import ReviewState, ReviewVerdicts
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.arrow import pa
@@ -183,6 +183,10 @@ class TextRun(Run):
     def of_run(cls, run: Run, window_votes: Votes) -> TextRun:
         """Return the same rows, of which windows were asked about."""
         return cls(**vars(run), window_votes=window_votes)
+
+    def review(self) -> ReviewState:
+        """Return the state of the review in this folder; what people quote is not among labels that are listed."""
+        return ReviewState.read(self.folder.draws, self.dataset.items, part=self.folder.part)
 
     @cached_property
     def window_votes(self) -> Votes:

@@ -69,8 +69,8 @@ def _variable(variable: ShownVariable, text: str, reviewer: str) -> Markup:
     """Return one variable: its name, what is asked, and its labels, with those that the models or the person gave."""
     task, mine = variable.task, variable.said.get(reviewer)
     chosen = mine if mine is not None else variable.proposed
-    said = {name: ", ".join(in_words(each, text, task) for each in labels) for name, labels in variable.said.items()}
-    others = [said_view(name, labels or NONE) for name, labels in said.items() if name != reviewer]
+    verdicts = {name: [in_words(each, text, task) for each in labels] for name, labels in variable.said.items()}
+    others = [said_view(name, ", ".join(words) or NONE) for name, words in verdicts.items() if name != reviewer]
     legend = tag(
         "legend",
         tag("b", user_text(variable.name)),
