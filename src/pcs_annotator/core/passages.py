@@ -11,6 +11,7 @@ from pcs_annotator.core.numbers import number_in
 
 Format = Literal["text", "number", "date"]
 LEAST_OVERLAP = 0.5
+EVEN = 0.5  # candidates that are more probable than not are chosen, as long as no better cut is known
 VALUE = "value"  # the type of the only passage that a text has where a value is asked for
 YES, NO = "yes", "no"  # what a question says to a candidate
 AROUND = 60  # characters on both sides of a passage that are shown and learned from with it

@@ -21,7 +21,7 @@ from pcs_annotator.reviewing.run_rows import DECISIONS, Judgement, Rows
 from pcs_annotator.reviewing.values import Candidate, ShownVote
 from pcs_annotator.runs.gold_labels import labels_by_people
 from pcs_annotator.runs.opened import Run
-from pcs_annotator.runs.passage_run import EVEN, PassageRun
+from pcs_annotator.runs.passage_run import PassageRun
 from pcs_annotator.tables.passage_files import gold_passages
 
 _DECIDED: Sequence[Decision | None] = [None, "accept", "agree", "review"]  # as in `DECISIONS`
@@ -140,11 +140,15 @@ def _of_texts(quoted: PassageRun, judged: Judgement, labels: OpenLabels) -> Judg
     A text is as certain as the candidate is about which least is known, whether that is likely or not.
     """
     texts, by_text = quoted.of_texts, _by_text(quoted)
-    silent = texts.answers.silent
-    certainty, decision = np.where(silent, -1.0, 1.0), np.zeros(len(silent), dtype=np.int16)
+    silent, least = texts.answers.silent, quoted.least_confidence
+    least, certainty, decision = (
+        quoted.least_confidence,
+        np.where(silent, -1.0, 1.0),
+        np.zeros(len(silent), dtype=np.int16),
+    )
     proposed: list[str | None] = [None if quiet else written([], quoted.extraction) for quiet in silent.tolist()]
     for row, places in by_text.items():
-        likely = [place for place in places if judged.certainty[place] >= EVEN]
+        likely = [place for place in places if judged.certainty[place] >= least]
         if quoted.extraction.is_value:
             likely = sorted(likely, key=lambda place: -judged.certainty[place])[:1]
         proposed[row] = written([quoted.candidates.passages[place] for place in likely], quoted.extraction)

@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from pcs_annotator.tables.files import expecting, read_json, set_aside, write_js
 from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.version import __version__
 
-_LOG = logging.getLogger(__name__)
+_LOG, OF_PASSAGES = logging.getLogger(__name__), "pcs_annotator.runs.passage_run"
 
 
 class Run:
@@ -78,9 +79,8 @@ class Run:
             if not all(isinstance(name, str) for name in names):
                 raise TypeError("names must be texts")
         config = replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger))
-        if config.task.extraction:  # its rows are candidates
-            from pcs_annotator.runs.passage_run import PassageRun as cls
-        return cls(folder, config, start=start)
+        kind = import_module(OF_PASSAGES).PassageRun if config.task.extraction else cls
+        return kind(folder, config, start=start)
 
     def having(self, **parts: Any) -> Run:
         """Return the run with other parts, such as its settings; what was read stays."""
@@ -193,9 +193,7 @@ class Run:
 
     def review(self) -> ReviewState:
         """Return the state of the review in this folder."""
-        folder, task = self.folder, self.config.task
-        labels = () if task.extraction else task.labels  # what people quote is not listed
-        return ReviewState.read(folder.draws, self.dataset.items, labels, part=folder.part)
+        return ReviewState.read(self.folder.draws, self.dataset.items, self.config.task.labels, part=self.folder.part)
 
     @property
     def texts(self) -> list[str]:
@@ -324,9 +322,8 @@ class Run:
     def model_in_force(self, *, with_gold: bool = True) -> Model:
         """Return the model of the folder; its promise is void if votes, gold or code have changed since.
 
-        Verdicts of a review that came later do not count: the next fit learns from them. Without `with_gold`, gold is
-        not compared, because it grows between two fits while people review; and votes are compared only if their file
-        is newer than the model.
+        Verdicts that came later do not count: the next fit learns from them. Without `with_gold`, gold is not compared,
+        because it grows while people review; and votes only if their file is newer than the model.
         """
         folder, votes = self.folder, self.votes
         values = read_json(folder.model, REFIT)

@@ -18,10 +18,10 @@ from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core.events import Picked, Reviewed
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.passages import NO, NONE, YES, Extraction, Passage
+from pcs_annotator.core.passages import EVEN, NO, NONE, YES, Extraction, Passage
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.evaluate.passage_figures import EVEN, GoldPassages, PassageFigures, passage_figures
+from pcs_annotator.judging.evaluate.passage_figures import GoldPassages, PassageFigures, passage_figures
 from pcs_annotator.runs import drawing, folder_votes
 from pcs_annotator.runs.gold_labels import FromPeople, Gold
 from pcs_annotator.runs.learn import Learned
@@ -142,6 +142,12 @@ class PassageRun(Run):
         some, eligible = self.votes.take(np.array(rows, dtype=np.intp)), self.shape.eligible(judged.confidence, units)
         return passage_figures(some, judged._replace(units=units), eligible, about, learned.model.certificate)
 
+    @property
+    def least_confidence(self) -> float:
+        """The confidence from which on a candidate counts, as the last fit found it."""
+        figures = self.figures().get("passages") if self.folder.evaluation.exists() else None
+        return float(figures["cut"]) if figures else EVEN
+
     def _meant(self, passage: Passage, text: int) -> list[int]:
         marked = self.marked[text] or ()
         return [at for at, gold in enumerate(marked) if self.extraction.match(passage, gold)]
@@ -220,13 +226,13 @@ class PassageResult(RunResult):
         return texts
 
     @property
-    def cut(self) -> float:
+    def least_confidence(self) -> float:
         """The confidence from which on a candidate counts."""
         return EVEN if self.learned.passages is None else self.learned.passages.cut
 
     def chosen(self, row: int) -> list[tuple[Passage, Outcome]]:
         """Return the candidates of a text that count; of values, at most one."""
-        some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= self.cut]
+        some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= self.least_confidence]
         if self.run.extraction.is_value:
             return sorted(some, key=lambda entry: -probability(entry[1]))[:1]
         return some

@@ -31,14 +31,15 @@ def answer_form(extraction: Extraction) -> OtherAnswer:
             f"{_WRITTEN[extraction.format]}. Reply with one JSON object and nothing else: {shown}. "
             "If the text does not say it, reply with {}."
         )
-        return OtherAnswer(wanted, f"Reply with {shown}, or {{}}.")
+        return OtherAnswer(wanted, f"Reply with {shown}.")
     shown = dumps([{"type": extraction.types[0], "quotation": "…"}], ensure_ascii=False)
     wanted = (
         "Quote each such passage exactly as it stands in the text, without leaving anything out. "
         f"Reply with a JSON list and nothing else, one object for each passage: {shown}. "
         "If there is none, reply with []."
     )
-    return OtherAnswer(wanted, f"Reply with a JSON list: {shown}, or [].")
+    # an empty list is not offered here: small models would take it for nearly every text
+    return OtherAnswer(wanted, f"Reply with a JSON list: {shown}.")
 
 
 def example_answer(text: str, passages: Iterable[Passage], extraction: Extraction) -> str:

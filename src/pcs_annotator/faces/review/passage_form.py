@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from pcs_annotator.base.text import series
-from pcs_annotator.core.passages import NONE, VALUE, Extraction, Passage
+from pcs_annotator.core.passages import EVEN, NONE, VALUE, Extraction, Passage
 from pcs_annotator.reviewing.book_review import ANOTHER, TYPED
 from pcs_annotator.reviewing.values import Candidate, ShownVariable
-from pcs_annotator.runs.passage_run import EVEN
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing.diff import clipped
 from pcs_annotator.showing.formats import number

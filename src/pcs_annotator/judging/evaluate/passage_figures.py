@@ -7,13 +7,12 @@ import numpy as np
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import CODE, Integers, Mask
+from pcs_annotator.core.passages import EVEN
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.metrics.figures import auroc, ends_of_runs
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.per_text import recall_at_least
-
-EVEN = 0.5  # candidates that are more probable than not are chosen, as long as nothing is known about better cuts
 
 
 class GoldPassages(NamedTuple):

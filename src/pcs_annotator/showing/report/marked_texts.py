@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.passages import Passage
+from pcs_annotator.core.passages import EVEN, Passage
 from pcs_annotator.judging.evaluate.passage_figures import FoundPassages, PassageFigures
 from pcs_annotator.runs import certificate_text
 from pcs_annotator.runs.certificate_text import at_least_found, promised, what_is_promised, without_gold
-from pcs_annotator.runs.passage_run import EVEN, PassageResult, probability
+from pcs_annotator.runs.passage_run import PassageResult, probability
 from pcs_annotator.runs.quotations import about_quotations
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import count, number, percent
