@@ -118,6 +118,10 @@ class PassageRun(Run):
             vars(changed).pop(name, None)
         return changed
 
+    def review(self) -> ReviewState:
+        """Return the state of the review, which is about texts."""
+        return self.of_texts.review()
+
     def learn(self, settings: LearnSettings, **how: Any) -> Learned:
         """Learn from the candidates in texts with gold, and compare with every single question."""
         if sentence := about_quotations(self.candidates, self.extraction):
@@ -230,6 +234,12 @@ class PassageResult(RunResult):
         """The confidence from which on a candidate counts."""
         return EVEN if self.learned.passages is None else self.learned.passages.cut
 
+    def final(self, row: int) -> list[Passage]:
+        """Return the passages of a text: those that people marked, else those that count, the surest first."""
+        marked = self.marked[row]
+        some = sorted(self.chosen(row), key=lambda entry: -probability(entry[1]))
+        return [passage for passage, _ in some] if marked is None else list(marked)
+
     def chosen(self, row: int) -> list[tuple[Passage, Outcome]]:
         """Return the candidates of a text that count; of values, at most one."""
         some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= self.least_confidence]
@@ -271,8 +281,7 @@ class PassageResult(RunResult):
         texts = range(len(self.run.of_texts.dataset.items))
         chosen = [self.chosen(row) for row in texts]
         decided = pa.array([_decided(some) for some in chosen], pa.string())
-        pairs = zip(self.marked, chosen, strict=True)
-        final = [[passage for passage, _ in some] if marked is None else marked for marked, some in pairs]
+        final = [self.final(row) for row in texts]
         if self.run.extraction.is_value:
             sure = [some[0][1].confidence if some else None for some in chosen]
             columns = {
