@@ -12,6 +12,7 @@ from pcs_annotator.core import outcome as names
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.columns import SCORE_DECIMALS, with_columns
+from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
@@ -68,8 +69,11 @@ class BookResult:
 
 
 def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
-    """Write the user's rows with the labels of all variables and, after a review, what people said."""
-    results = result.results
+    """Write the user's rows with the labels of all variables and, after a review, what people said; and passages."""
+    results, policy = result.results, OutputPolicy(spreadsheet_safe=spreadsheet_safe)
+    for each in results.values():
+        if isinstance(each, PassageResult):
+            write.write_table(each.folder.passages, each.passages_table(), policy)
     if result.book.named:
         people = {part: each.verdicts.by_place(len(each.votes)) for part, each in results.items()}
         if any(people.values()):
@@ -79,7 +83,7 @@ def write_labels(result: BookResult, *, spreadsheet_safe: bool = False) -> None:
         table = with_columns(as_arrow(RunFolder(result.folder).items), columns, frozenset(columns))
     else:
         table = result.only.labels_table()
-    write.write_table(result.labels, table, OutputPolicy(spreadsheet_safe=spreadsheet_safe))
+    write.write_table(result.labels, table, policy)
 
 
 def book_columns(

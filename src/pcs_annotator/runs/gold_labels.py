@@ -1,7 +1,7 @@
 """Gold labels of a run: those of its data, those in files that people filled in, and those of a review."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,6 +38,7 @@ FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so co
 NAMING = "name all labels with --labels, or each with --label"
 
 ROWS_TO_LABEL = 30
+GoldCheck = Callable[[str, str, str], None]  # is given a label, the text, and where the label stands
 Groups = Sequence[str] | None  # of the texts, if a promise is made for each; else None
 ENOUGH_AFTER_ALARM = 100  # random gold rows after an alarm, from which on a promise rests on them alone
 
@@ -215,8 +216,12 @@ def refuse_other_labels(
         )
 
 
-def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+def take_gold(
+    people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str], check: GoldCheck | None = None
+) -> None:
     """Add the labels of a person's file to those of a run; later files win over earlier ones.
+
+    `check` raises for a label that cannot be used on a text; by default, one that is not among the labels.
 
     A row counts as drawn at random only if we drew it so, and the file says so or has only such rows. Labels of other
     texts are left out, with a warning.
@@ -226,7 +231,11 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     texts = {item.id: item.text for item in dataset.items}
     entries = read_labels(people, texts, labels, "run", dataset.columns)
     for entry in entries:
-        label_code(entry.label, labels, f"{path.name}, row {entry.row}, column gold")  # raises for an unknown one
+        where = f"{path.name}, row {entry.row}, column gold"
+        if check is None:
+            label_code(entry.label, labels, where)  # raises for an unknown one
+        else:
+            check(entry.label, texts[entry.id], where)
     picked = {dataset.items[row].id: events for row, events in picked_by_row(folder, dataset.items).items()}
     # without the column `drawn`, these are the rows that we drew at random if none of them is another
     ours = all(entry.kind == "by a person" and only_at_random(picked.get(entry.id, ())) for entry in entries)

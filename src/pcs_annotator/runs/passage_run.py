@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from pcs_annotator.base.errors import warn_user
+from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.events import Picked, Reviewed
 from pcs_annotator.core.identity import text_hash
 from pcs_annotator.core.outcome import Outcome
@@ -23,7 +23,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.evaluate.passage_figures import GoldPassages, PassageFigures, passage_figures
 from pcs_annotator.runs import drawing, folder_votes
-from pcs_annotator.runs.gold_labels import FromPeople, Gold
+from pcs_annotator.runs.gold_labels import FromPeople, Gold, take_gold
 from pcs_annotator.runs.learn import Learned
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -34,7 +34,6 @@ from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.tables.passage_files import gold_passages
-from pcs_annotator.tables.write import write_table
 
 
 class PassageRun(Run):
@@ -176,14 +175,11 @@ class PassageRun(Run):
         return drawing.HandedOut(drawing.write_to_label(self.folder, items, texts.gold, picked), "for review")
 
     def result(self, learned: Learned, **more: Any) -> RunResult:
-        """Return the result of the run, and write its passages."""
+        """Return the result of the run."""
         values = vars(super().result(learned, **more))
         names = RunResult.__dataclass_fields__
-        result = PassageResult(
-            **{name: value for name, value in values.items() if name in names}, run=self, marked=self.marked
-        )
-        write_table(self.folder.passages, result.passages_table())
-        return result
+        known_values = {name: value for name, value in values.items() if name in names}
+        return PassageResult(**known_values, run=self, marked=self.marked)
 
 
 class TextRun(Run):
@@ -193,6 +189,14 @@ class TextRun(Run):
     def of_run(cls, run: Run, window_votes: Votes) -> TextRun:
         """Return the same rows, of which windows were asked about."""
         return cls(**vars(run), window_votes=window_votes)
+
+    def with_gold(self, people: FromPeople) -> Run:
+        """Return the run with the passages of a person's file, which are also stored in the folder."""
+        extraction = self.config.task.extraction
+        assert extraction is not None
+        check = partial(_read_gold, extraction)
+        take_gold(people, self.folder, self.dataset, (), check)
+        return self.having(gold=self._gold())
 
     def review(self) -> ReviewState:
         """Return the state of the review in this folder; what people quote is not among labels that are listed."""
@@ -211,6 +215,10 @@ class TextRun(Run):
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         codes = np.maximum.reduceat(self.window_votes.codes, starts, axis=0)
         return replace(self.window_votes, codes=codes, ids=[item.id for item in self.dataset.items])
+
+
+def _read_gold(extraction: Extraction, label: str, text: str, where: str) -> None:
+    gold_passages(label, text, extraction, where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,19 +312,15 @@ def _decided(chosen: Sequence[tuple[Passage, Outcome]]) -> str | None:
     return "review" if "review" in decisions else next(iter(decisions), None)
 
 
-def candidates_of_text(run: Run, text_id: str) -> list[tuple[Passage, float | None]]:
-    """Return what models quoted from a text, as candidates, each with its confidence; before a fit, there is none.
+def of_texts(run: Run) -> Run:
+    """Return a run with the user's texts as rows."""
+    return run.of_texts if isinstance(run, PassageRun) else run
 
-    The run is that of candidates, as `Run.open` returns it; `of_texts` has its texts.
-    """
-    assert isinstance(run, PassageRun)
-    rows = [row for row, unit in enumerate(run.votes.units or ()) if unit == text_id]
-    passages = [run.candidates.passages[row] for row in rows]
-    if not rows or not run.folder.model.exists():
-        return [(passage, None) for passage in passages]
-    judged = run.model_in_force(with_gold=False).judged(run.votes.take(np.array(rows)))
-    sure = [None] * len(rows) if judged.confidence is None else judged.confidence.tolist()
-    return list(zip(passages, sure, strict=True))
+
+def refuse_passages(run: Run, what: str) -> None:
+    """Raise for a run of candidates, if something is for labels only."""
+    if isinstance(run, PassageRun):
+        raise ConfigError(f"{run.folder.home} has {run.extraction.noun}, and {what}")
 
 
 def probability(outcome: Outcome) -> float:

@@ -121,8 +121,9 @@ def earlier_run(folder: RunFolder) -> Run | None:
     if not read_start(folder):
         return None
     from pcs_annotator.runs.opened import Run  # imports the code that learns, for which no new run should wait
+    from pcs_annotator.runs.passage_run import of_texts
 
-    return Run.of(folder)
+    return of_texts(Run.of(folder))
 
 
 def default_folder(data: Path | str | pa.Table) -> Path:

@@ -22,6 +22,7 @@ from pcs_annotator.runs.drawing import unread, write_to_label
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.levels import LevelTest, key_of, read_levels, write_levels
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passage_run import refuse_passages
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.sharing import Error, Goal, TableGold, expected_labels, share_table
 from pcs_annotator.tables.arrow import pa
@@ -98,6 +99,7 @@ def finish(
         policy.check(out)
         policy.check(_certificate(out), [".json"])
     run = Run.open(path)
+    refuse_passages(run, "a table of labels is what pcs finish finishes: review texts with pcs review")
     if run.sampled:
         raise ConfigError(f"{path} keeps a sample of a large table: pcs finish needs a run of all rows")
     if error == "distance" and not run.shape.ordered:

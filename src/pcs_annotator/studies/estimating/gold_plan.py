@@ -20,6 +20,7 @@ from pcs_annotator.judging.promise.thresholds import rows_needed, rows_to_finish
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.drawing import draw_at_random, write_to_label
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passage_run import of_texts, refuse_passages
 from pcs_annotator.runs.paths import read_whole
 from pcs_annotator.runs.sharing import Goal, TableGold, expected_labels, judged_rows, share_table
 from pcs_annotator.studies.estimating.answering import label_values
@@ -91,6 +92,7 @@ class Pilot(NamedTuple):
 def plan_gold(path: Path, goal: GoldGoal) -> GoldPlan:
     """Return how many gold rows are needed, foretold from those that there are, or from an assumed accuracy."""
     recorded = Run.open(path)
+    refuse_passages(recorded, "how many gold texts they need is not foretold: draw some with --n, such as --n 100")
     labels, gold = recorded.votes.labels, gold_codes(recorded.votes, recorded.gold.labels)
     expected = _pilot(recorded, gold)
     pilot = expected or assumed_pilot(len(gold), len(labels), goal.accuracy)
@@ -203,6 +205,9 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> tuple[in
     machine label, or of every group of the column `by`. `confidence`: doubtful rows are more probable.
     """
     recorded = Run.open(path)
+    if drawing != "simple":
+        refuse_passages(recorded, "their texts are drawn at random: leave --draw out")
+    recorded = of_texts(recorded)
     folder = recorded.folder
     if drawing == "simple":
         if by:

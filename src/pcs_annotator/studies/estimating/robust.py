@@ -13,6 +13,7 @@ from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passage_run import refuse_passages
 from pcs_annotator.runs.sharing import expected_labels
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import number, percent
@@ -97,6 +98,7 @@ def _side(figure: Figure, reference: float) -> tuple[bool, int]:
 def robust(path: Path, question: EstimateQuestion) -> list[Robust]:
     """Answer a question under every choice that the recorded votes allow; one result per quantity."""
     recorded = Run.open(path)
+    refuse_passages(recorded, "estimates under every choice are of labels: leave --robust out")
     if recorded.sampled:
         raise ConfigError(f"{path} is the run of a large table: use a run of a random sample of it")
     votes, evidence = recorded.votes, evidence_of(recorded, question.probability or None)
