@@ -86,12 +86,12 @@ def test_weighing_finds_more_than_the_best_single_question(folder: Path) -> None
     weighed, best = figures["weighed"], figures["questions"][0]
 
     def f1(found: Mapping[str, int]) -> float:
-        precision, recall = found["right"] / found["passages"], found["found"] / found["gold"]
+        precision, recall = found["right"] / found["passages"], found["hits"] / found["gold"]
         return 2 * precision * recall / (precision + recall)
 
     assert f1(weighed) > f1(best) + 0.03
     assert figures["auroc"] > 0.75
-    assert 0 < figures["at_least"] <= figures["accepted"]["found"] / figures["accepted"]["gold"]
+    assert 0 < figures["at_least"] <= figures["accepted"]["hits"] / figures["accepted"]["gold"]
 
 
 def test_the_promise_is_about_passages_and_counts_gold_texts(folder: Path) -> None:

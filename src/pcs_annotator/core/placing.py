@@ -30,6 +30,7 @@ LONGEST_END = 500  # letters of a quotation that are looked at to tell where it 
 MOST_TRIES = 100  # beyond as many occurrences as have space: only a text that repeats itself has more, inside words
 _ELLIPSIS = re.compile(r"(?:[\[(<]\s?)?(?:…|\.(?:\s?\.){2,})(?:\s?[\])>])?")
 _LEADING = re.compile(r"^(?:[;:!?*_#•]|\.{2,}|[.,](?!\d))+")
+_WORD = re.compile(r"\w\S*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NOTE = re.compile(r"\[\d+\]")  # marks of notes are often left out
 _GROUP = re.compile(r"[.,](?=\d{3}(?!\d))")
@@ -95,7 +96,7 @@ class Places:
         from rapidfuzz.distance import Indel  # a tenth of a second to import, and most quotations need none of it
 
         letters = quotation.bare
-        several_words = len(quotation.text.split()) > 1 or SPACELESS_SCRIPT.search(letters)
+        several_words = len(_WORD.findall(quotation.text)) > 1 or SPACELESS_SCRIPT.search(letters)
         if len(letters) < FEWEST_LETTERS * (1 if several_words else 2):
             return ()
         spans = {self._aligned(letters, *shifts) for shifts in self._shifts(letters)}
@@ -116,8 +117,8 @@ class Places:
             return False
         if shorter >= 2 * FEWEST_LETTERS:
             return differing <= MOST_DIFFERING * shorter
-        words = self._text[slice(*self._letters.original(start, end))].split()
-        return differing <= WRONG_LETTER and len(words) == len(quotation.text.split())
+        words = _WORD.findall(self._text[slice(*self._letters.original(start, end))])
+        return differing <= WRONG_LETTER and len(words) == len(_WORD.findall(quotation.text))
 
     def _shifts(self, letters: str) -> Iterator[Span]:
         """Yield how much further on than in a quotation its first and its last letters may stand in the text."""

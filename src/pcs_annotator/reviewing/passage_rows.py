@@ -77,17 +77,17 @@ class PassageRows(Rows):
         """Return what models quoted from a text; who judges blind does not learn what became of it."""
         sure = self.judged.judged.confidence
         some = []
-        for place in self.of_text.get(row, ()):
-            decision: Decision | None = None if blind else _decision(self.judged, place)
-            confidence = None if blind or sure is None else float(sure[place])
-            some.append(Candidate(self.quoted.candidates.passages[place], confidence, decision))
+        for number in self.of_text.get(row, ()):
+            decision: Decision | None = None if blind else _decision(self.judged, number)
+            confidence = None if blind or sure is None else float(sure[number])
+            some.append(Candidate(self.quoted.candidates.passages[number], confidence, decision))
         return sorted(some, key=lambda candidate: candidate.passage)
 
     def outcome(self, row: int) -> Outcome:
         """Return what the models say about a text as a whole."""
         label, confidence = self.proposal(row)
         decision, places = _decision(self.judgement, row), self.of_text.get(row, ())
-        doubtful = sum(_decision(self.judged, place) == "review" for place in places)
+        doubtful = sum(_decision(self.judged, number) == "review" for number in places)
         why = f"{doubtful} of {counted(len(places), 'candidate')} not accepted" if doubtful else ""
         return Outcome(id=self.ids[row], label=label, scores={}, confidence=confidence, decision=decision, reason=why)
 
@@ -125,13 +125,13 @@ def read_rows(path: Path, *, stream: bool = True) -> Rows:
 
 def _by_text(quoted: PassageRun) -> dict[int, list[int]]:
     places = defaultdict[int, list[int]](list)
-    for place, row in enumerate(quoted.candidates.rows):
-        places[row].append(place)
+    for number, row in enumerate(quoted.candidates.rows):
+        places[row].append(number)
     return places
 
 
-def _decision(judged: Judgement, place: int) -> Decision | None:
-    return _DECIDED[judged.decision[place]]
+def _decision(judged: Judgement, number: int) -> Decision | None:
+    return _DECIDED[judged.decision[number]]
 
 
 def _of_texts(quoted: PassageRun, judged: Judgement, labels: OpenLabels) -> Judgement:
@@ -148,12 +148,12 @@ def _of_texts(quoted: PassageRun, judged: Judgement, labels: OpenLabels) -> Judg
     )
     proposed: list[str | None] = [None if quiet else written([], quoted.extraction) for quiet in silent.tolist()]
     for row, places in by_text.items():
-        likely = [place for place in places if judged.certainty[place] >= least]
+        likely = [number for number in places if judged.certainty[number] >= least]
         if quoted.extraction.is_value:
-            likely = sorted(likely, key=lambda place: -judged.certainty[place])[:1]
-        proposed[row] = written([quoted.candidates.passages[place] for place in likely], quoted.extraction)
-        certainty[row] = min(max(judged.certainty[place], 1 - judged.certainty[place]) for place in places)
-        decisions = {int(judged.decision[place]) for place in likely}
+            likely = sorted(likely, key=lambda number: -judged.certainty[number])[:1]
+        proposed[row] = written([quoted.candidates.passages[number] for number in likely], quoted.extraction)
+        certainty[row] = min(max(judged.certainty[number], 1 - judged.certainty[number]) for number in places)
+        decisions = {int(judged.decision[number]) for number in likely}
         review = DECISIONS.index("review")
         decision[row] = review if review in decisions else max(decisions, default=0)
     return Judgement(

@@ -117,9 +117,9 @@ def at_least_found(figures: PassageFigures, certificate: Certificate) -> str:
     if figures.accepted is None or figures.at_least is None:
         return ""
     sure = f"with {_percent(certificate.promise.certainty)} certainty"
-    found = f"{_percent(round(figures.accepted.recall, 2))} of those in gold texts"
+    share = f"{_percent(round(figures.accepted.recall, 2))} of those in gold texts"
     least = _percent(round(figures.at_least, 2))
-    return f"at least {least} of all {certificate.promise.of} are accepted, {sure} ({found})"
+    return f"at least {least} of all {certificate.promise.of} are accepted, {sure} ({share})"
 
 
 def risk_used(certificate: Certificate) -> str:

@@ -41,10 +41,10 @@ class PassageRun(Run):
     """A run of a variable that is quoted from texts."""
 
     @classmethod
-    def asked(cls, texts: Run, votes: Votes, own: OwnObjects) -> PassageRun:
-        """Return the run of which texts were asked about, in windows; `own` are models that were given as objects."""
+    def asked(cls, texts: Run, votes: Votes, objects: OwnObjects) -> PassageRun:
+        """Return the run of which texts were asked about, in windows; `objects` are models given as such."""
         parts = {name: vars(texts)[name] for name in ("sampled", "by", "gold_sample") if name in vars(texts)}
-        return cls(texts.folder, texts.config, of_texts=TextRun.of_run(texts, votes), own=own, **parts)
+        return cls(texts.folder, texts.config, of_texts=TextRun.of_run(texts, votes), objects=objects, **parts)
 
     @cached_property
     def of_texts(self) -> TextRun:
@@ -59,7 +59,7 @@ class PassageRun(Run):
         return extraction
 
     @cached_property
-    def own(self) -> OwnObjects:
+    def objects(self) -> OwnObjects:
         """Models that were given as objects."""
         return OwnObjects()
 
@@ -68,7 +68,7 @@ class PassageRun(Run):
         """What models quoted, as candidates."""
         items = self.of_texts.dataset.items
         windows, asked = windows_of(items), str(self.start.get("asked", ""))
-        quoted = quotations_of(self.folder, self.config, windows, asked, self.own)
+        quoted = quotations_of(self.folder, self.config, windows, asked, self.objects)
         return candidates_in(items, windows, quoted, self.of_texts.window_votes, self.extraction)
 
     @cached_property
@@ -105,7 +105,7 @@ class PassageRun(Run):
         gold = self.of_texts._gold(until)
         marked, rows = self._marked(gold), np.array(self.candidates.rows, dtype=np.intp)
         labels = tuple(
-            None if (known := marked[row]) is None else YES if self.extraction.right(passage, known) else NO
+            None if (some := marked[row]) is None else YES if self.extraction.right(passage, some) else NO
             for row, passage in zip(rows.tolist(), self.candidates.passages, strict=True)
         )
         masks = {name: getattr(gold, name)[rows] for name in ("random_sample", "assumed", "undecided")}
@@ -118,6 +118,10 @@ class PassageRun(Run):
             vars(changed).pop(name, None)
         return changed
 
+    def review(self) -> ReviewState:
+        """Return the state of the review, which is about texts."""
+        return self.of_texts.review()
+
     def learn(self, settings: LearnSettings, **how: Any) -> Learned:
         """Learn from the candidates in texts with gold, and compare with every single question."""
         if sentence := about_quotations(self.candidates, self.extraction):
@@ -129,7 +133,7 @@ class PassageRun(Run):
         """Return how many of the passages in gold texts are found, and how many of those found are right."""
         if (trial := learned.trial) is None:
             return None
-        places = {name: place for place, name in enumerate(trial.ids)}
+        places = dict(zip(trial.ids, range(len(trial.ids)), strict=True))
         rows = [row for row, name in enumerate(self.votes.ids) if name in places]
         texts = [self.candidates.rows[row] for row in rows]
         units, judged = np.array(texts, dtype=np.intp), trial.judged
@@ -230,6 +234,12 @@ class PassageResult(RunResult):
         """The confidence from which on a candidate counts."""
         return EVEN if self.learned.passages is None else self.learned.passages.cut
 
+    def final(self, row: int) -> list[Passage]:
+        """Return the passages of a text: those that people marked, else those that count, the surest first."""
+        marked = self.marked[row]
+        some = sorted(self.chosen(row), key=lambda entry: -probability(entry[1]))
+        return [passage for passage, _ in some] if marked is None else list(marked)
+
     def chosen(self, row: int) -> list[tuple[Passage, Outcome]]:
         """Return the candidates of a text that count; of values, at most one."""
         some = [entry for entry in self.of_text.get(row, ()) if probability(entry[1]) >= self.least_confidence]
@@ -247,9 +257,9 @@ class PassageResult(RunResult):
         yes = (self.run.votes.codes == 0).sum(axis=(1, 2, 3)).tolist()
         answered = (self.run.votes.codes >= 0).sum(axis=(1, 2, 3)).tolist()
         by_place = zip(self.run.candidates.rows, self.run.candidates.passages, self.outcomes, gold, strict=True)
-        for place, (row, passage, outcome, right) in enumerate(by_place):
+        for number, (row, passage, outcome, right) in enumerate(by_place):
             quoted = items[row].text[passage.start : passage.end]
-            votes = f"{yes[place]} of {answered[place]}"
+            votes = f"{yes[number]} of {answered[number]}"
             about = passage.value or passage.type, outcome.confidence, outcome.decision, votes, right
             rows.append((items[row].id, passage.start, passage.end, quoted, *about))
         for row, marked in enumerate(self.marked):
@@ -271,8 +281,7 @@ class PassageResult(RunResult):
         texts = range(len(self.run.of_texts.dataset.items))
         chosen = [self.chosen(row) for row in texts]
         decided = pa.array([_decided(some) for some in chosen], pa.string())
-        pairs = zip(self.marked, chosen, strict=True)
-        final = [[passage for passage, _ in some] if marked is None else marked for marked, some in pairs]
+        final = [self.final(row) for row in texts]
         if self.run.extraction.is_value:
             sure = [some[0][1].confidence if some else None for some in chosen]
             columns = {

@@ -82,7 +82,7 @@ def windows_of(items: Sequence[Item]) -> list[Window]:
 
 
 def quotations_of(
-    folder: RunFolder, config: Config, windows: Sequence[Window], asked: str, own: OwnObjects | None = None
+    folder: RunFolder, config: Config, windows: Sequence[Window], asked: str, objects: OwnObjects | None = None
 ) -> list[Quoted]:
     """Return what models quoted: from the folder's table, or from the ledger's replies if that has other questions."""
     path = folder.quotations
@@ -90,7 +90,7 @@ def quotations_of(
         return _read(path)
     extraction = config.task.extraction
     assert extraction is not None
-    evidence = evidence_of(folder, config, [window.item for window in windows], own)
+    evidence = evidence_of(folder, config, [window.item for window in windows], objects)
     if evidence.missing:
         raise TableError(f"{folder.home}: what models quoted is not known, because {evidence.missing}: repeat pcs run")
     quoted = [
@@ -130,21 +130,21 @@ def candidates_in(
 ) -> Candidates:
     """Return the candidates of all texts; `votes` on windows say which questions were answered."""
     cells = {name: dict(zip(names, range(len(names)), strict=True)) for name, names in _axes(votes).items()}
-    said: dict[int, dict[Passage, set[tuple[int, int, int]]]] = defaultdict(lambda: defaultdict(set))
+    quoting: dict[int, dict[Passage, set[tuple[int, int, int]]]] = defaultdict(lambda: defaultdict(set))
     for entry in quoted:
         if entry.start != NOWHERE and entry.annotator in cells["annotator"]:
             cell = cells["annotator"][entry.annotator], cells["relation"][entry.relation], entry.draw
             value = entry.value if extraction.is_value else ""
             passage = Passage(entry.start, entry.end, entry.type, value)
-            said[windows[entry.item].row][passage].add(cell)
+            quoting[windows[entry.item].row][passage].add(cell)
     of_text = defaultdict[int, list[int]](list)
     for number, window in enumerate(windows):
         of_text[window.row].append(number)
     rows, passages, codes = list[int](), list[Passage](), list[Codes]()
-    for row in sorted(said):
-        meant = candidates_of({passage: len(who) for passage, who in said[row].items()}, extraction)
+    for row in sorted(quoting):
+        meant = candidates_of({passage: len(who) for passage, who in quoting[row].items()}, extraction)
         for candidate in sorted({*meant.values()}):
-            yes = [cell for passage, seed in meant.items() if seed == candidate for cell in said[row][passage]]
+            yes = [cell for passage, seed in meant.items() if seed == candidate for cell in quoting[row][passage]]
             about = [number for number in of_text[row] if _overlaps(windows[number], candidate)]
             rows.append(row)
             passages.append(candidate)

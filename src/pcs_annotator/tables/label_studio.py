@@ -196,6 +196,7 @@ class RowToAnswer:
         if self.passages:
             sure = [score for _, passages in self.passages for score in passages.values() if score is not None]
             result = [mark for control, passages in self.passages for mark in control.marks(self.text, passages)]
+            result += [control.result(labels) for control, labels in self.answers if labels]
             yield {"score": min(sure, default=None), "result": result}
         elif (label := self.outcome.label) is not None:
             score = self.outcome.scores[label] if self.outcome.confidence is None else self.outcome.confidence

@@ -9,27 +9,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.errors import LabelError, TableError
+from pcs_annotator.base.errors import ConfigError, LabelError, TableError
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.events import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.gold_codes import settled
 from pcs_annotator.core.identity import same_texts, text_hash
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.passages import Passage, written
 from pcs_annotator.core.task import label_code
 from pcs_annotator.reviewing.draws import Draws
+from pcs_annotator.reviewing.passage_rows import PassageRows, read_rows
 from pcs_annotator.reviewing.review_queues import Queues, lock_review
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs.book import YES, Book
 from pcs_annotator.runs.opened import Run
+from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.review_state import ReviewState, now
 from pcs_annotator.tables import label_studio
+from pcs_annotator.tables.conll import conll_page
 from pcs_annotator.tables.label_studio import QUESTION, Control, RowToAnswer, StudioAnswer
+from pcs_annotator.tables.passage_files import ANY_TYPE, gold_passages
 from pcs_annotator.tables.write import STRICT, OutputPolicy
+from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.version import __version__
 
-ROWS_DRAWN = 100
+ROWS_DRAWN, PASSAGES = 100, "passages"
 VERSION = f"pcs {__version__}"  # who makes the proposals, for people in the other tool
 NOTHING = "nothing was imported"
 OTHER = "is this the export of another project, or of another run"
@@ -86,6 +93,10 @@ def _controls(path: Path) -> tuple[list[Path], list[Control]]:
         task, kind = task_of(config := Run.open(path).config), config.task.kind
         return places, [Control(QUESTION, kind, task.labels, task.meanings, task.instruction)]
     asked = {part: (name, book.variables[name]) for name in book.variables for part in book.parts_of(name)}
+    if values := [name for name, task in book.variables.items() if task.kind == "value"]:
+        raise ConfigError(
+            f"{values[0]} is a value, and Label Studio has no field for it: review {path} with pcs review"
+        )
     return places, [
         Control(name, task.kind, task.labels, task.meanings, task.instruction or name, part)
         for part, (name, task) in asked.items()
@@ -98,7 +109,7 @@ def _shown(controls: Sequence[Control]) -> list[Control]:
 
 
 def _chosen(paths: Sequence[Path], decision: str, count: int | None) -> tuple[list[Rows], Integers]:
-    every = [Rows.read(path) for path in paths]
+    every = [read_rows(path) for path in paths]
     wanted = np.full(len(every[0]), decision == "all")
     for rows in every if decision != "all" else ():
         open_rows = ~settled(same_texts(rows.run.texts), rows.gold) & (rows.run.review().coders == 0)
@@ -117,7 +128,7 @@ def _drawn(
     groups = [[position for position, name in enumerate(names) if name == each] for each in dict.fromkeys(names)]
     with ExitStack() as locks:
         locks.enter_context(lock_review(RunFolder.find(paths[0]).path))
-        every = [Rows.read(path) for path in paths]
+        every = [read_rows(path) for path in paths]
         queues = [Queues(rows, rows.run.review(), ReviewOptions()) for rows in every]
         places = Draws(queues, groups).batch(queue, count or ROWS_DRAWN)
     if not places:
@@ -130,17 +141,62 @@ def _to_answer(
 ) -> Iterator[RowToAnswer]:
     rows, several = every[0], bool(controls[0].part)
     columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
-    judged = zip(*(each.judgement.model.judge(each.run.votes.take(places)) for each in every), strict=True)
+    judged = zip(*(_outcomes(each, places) for each in every), strict=True)
     for row, values, judgements in zip(places.tolist(), columns, judged, strict=True):
         outcomes = [each.for_people for each in judgements]
-        labels = [(control, each.label) for control, each in zip(controls, outcomes, strict=True) if each.label]
+        about_labels = zip(controls, outcomes, strict=True)
+        labels = [(control, each.label) for control, each in about_labels if each.label and control.kind != PASSAGES]
         applying = [(each, each.applies or label) for each, label in labels if not each.applies or label == YES]
         answers = [
             (each, [label for control_, label in applying if control_.name == each.name]) for each in _shown(controls)
         ]
         proposed = {control.part: label for control, label in labels} if several else {}
         about: dict[str, Any] = {"columns": values, "queue": queue, "answers": answers, "proposed": proposed}
+        about["passages"] = [
+            (control, _passages(each, row))
+            for control, each in zip(controls, every, strict=True)
+            if control.kind == PASSAGES
+        ]
         yield RowToAnswer(text=rows.text(row), outcome=outcomes[0], **about)
+
+
+def _outcomes(rows: Rows, places: Integers) -> Iterator[Outcome]:
+    if isinstance(rows, PassageRows):
+        return (rows.outcome(row) for row in places.tolist())
+    return rows.judgement.model.judge(rows.run.votes.take(places))
+
+
+def _passages(rows: Rows, row: int) -> Mapping[Passage, float | None]:
+    """Return the passages that models propose for a text, and how sure each is."""
+    label, _ = rows.proposal(row)
+    sure = {candidate.passage: candidate.confidence for candidate in rows.candidates(row, blind=False)}
+    passages = gold_passages(label, rows.text(row), ANY_TYPE, f"row {rows.ids[row]!r}") or ()
+    return {passage: sure.get(passage) for passage in passages}
+
+
+def export_conll(path: Path, out: Path, policy: OutputPolicy = STRICT) -> tuple[int, int]:
+    """Write the passages of a run as CoNLL with BIO tags; return how many texts, and how many passages did not fit.
+
+    Texts that people marked have their passages, and others those that the models are sure enough of.
+    """
+    policy.check(out, [".conll", ".bio", ".iob2"])
+    result = open_run(path if not Book.open(path).named else _only_passages(path))
+    if not isinstance(result, PassageResult) or result.run.extraction.is_value:
+        raise ConfigError(f'{path} has no passages to write as CoNLL: name a variable with kind = "passages"')
+    items = result.run.of_texts.dataset.items
+    page = conll_page((item.id, item.text, result.final(row)) for row, item in enumerate(items))
+    policy.write_page(out, page.text)
+    return len(items), page.left_out
+
+
+def _only_passages(path: Path) -> Path:
+    """Return the folder of the only variable with passages."""
+    book = Book.open(path)
+    named = [book.parts[name].home for name, task in book.variables.items() if task.kind == PASSAGES]
+    if len(named) != 1:
+        which = f"name one of {', '.join(map(str, named))}" if named else 'it needs a variable with kind = "passages"'
+        raise ConfigError(f"{path} has {len(named)} variables with passages: {which}")
+    return named[0]
 
 
 def import_answers(path: Path, file: Path) -> Imported:
@@ -173,6 +229,9 @@ def _checked(answer: StudioAnswer, run: Run, state: ReviewState) -> StudioAnswer
         raise TableError(f"{answer.where}: row {answer.id!r} has another text in the run: {OTHER}? {NOTHING}")
     if answer.label is None:
         return answer
+    if extraction := run.config.task.extraction:
+        passages = gold_passages(answer.label, answer.text, extraction, answer.where)
+        return replaced(answer, label=written(passages or (), extraction))
     labels = run.config.task.labels
     try:
         return replaced(answer, label=labels[label_code(answer.label, labels, answer.where)])

@@ -12,6 +12,7 @@ from pcs_annotator.verbs import exchange
 
 RUN = click.argument("run", type=options.PATH)
 TOOL = click.argument("tool", type=click.Choice(["label-studio"]), expose_value=False)
+TOOL_OR_FORMAT = click.argument("tool", type=click.Choice(["label-studio", "conll"]))
 
 
 @click.group("exchange")
@@ -21,8 +22,8 @@ def command() -> None:
 
 @command.command()
 @RUN
-@TOOL
-@click.option("-o", "--out", type=options.PATH, required=True, help="JSON file to write.")
+@TOOL_OR_FORMAT
+@click.option("-o", "--out", type=options.PATH, required=True, help="File to write: JSON, or .conll.")
 @click.option(
     "--decision",
     type=click.Choice(["review", "accept", "agree", "all"]),
@@ -42,15 +43,23 @@ def command() -> None:
 )
 @options.KEEP_EARLIER
 @options.JSON
-def export(*, run: Path, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool) -> None:
+def export(  # options of the command
+    *, run: Path, tool: str, out: Path, decision: str | None, queue: Queue | None, rows: int | None, replace: bool
+) -> None:
     """Write rows of RUN for people to label.
 
     They are tasks for Label Studio, with the label that the models give and its confidence. Beside tasks.json,
-    tasks.xml gets the labelling interface.
+    tasks.xml gets the labelling interface. With conll, all texts of a run with passages are written as tokens with BIO
+    tags.
     """
     if queue and decision:
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
     policy = OutputPolicy(replace=replace)
+    if tool == "conll":
+        texts, left_out = exchange.export_conll(run, out, policy)
+        lost = f"; {counted(left_out, 'passage')} left out, because a token has one tag" if left_out else ""
+        options.tell({"rows": texts, "left_out": left_out}, f"{counted(texts, 'text')} written to {out}{lost}")
+        return
     written = exchange.export_rows(run, out, decision=decision or "review", queue=queue, count=rows, policy=policy)
     paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
     options.tell(

@@ -29,7 +29,7 @@ class FoundPassages(NamedTuple):
     name: str
     passages: int  # how many it chooses
     right: int
-    found: int  # gold passages that one of them means
+    hits: int  # gold passages that one of them means
     gold: int  # how many there are
 
     @property
@@ -40,7 +40,7 @@ class FoundPassages(NamedTuple):
     @property
     def recall(self) -> float:
         """The share of gold passages that are found."""
-        return self.found / self.gold if self.gold else 0.0
+        return self.hits / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
@@ -75,23 +75,23 @@ def passage_figures(  # what is known about candidates, one argument each
     Without a `cut`, it is the one that is best for these.
     """
     assert judged.units is not None
-    known = gold.counts >= 0
+    labelled = gold.counts >= 0
     cut = best_cut(judged, eligible, gold) if cut is None else cut
 
-    def found(name: str, chosen: Mask) -> FoundPassages:
-        rows, total = np.flatnonzero(chosen), int(gold.counts[known].sum())
+    def figures_of(name: str, chosen: Mask) -> FoundPassages:
+        rows, total = np.flatnonzero(chosen), int(gold.counts[labelled].sum())
         per_text = _found_in(judged.units, rows, gold)
         return FoundPassages(name, len(rows), int(judged.right[rows].sum()), int(per_text.sum()), total)
 
     questions = [
-        found(f"{annotator}, {relation}", (votes.codes[:, column, view, 0] == 0))
+        figures_of(f"{annotator}, {relation}", (votes.codes[:, column, view, 0] == 0))
         for column, annotator in enumerate(votes.annotators)
         for view, relation in enumerate(votes.relations)
     ]
     figures = PassageFigures(
-        texts=int(known.sum()),
-        quoted=found("every candidate", np.ones(len(votes), dtype=np.bool_)),
-        weighed=found(f"confidence ≥ {cut:.2f}", (judged.confidence >= cut) & eligible),
+        texts=int(labelled.sum()),
+        quoted=figures_of("every candidate", np.ones(len(votes), dtype=np.bool_)),
+        weighed=figures_of(f"confidence ≥ {cut:.2f}", (judged.confidence >= cut) & eligible),
         cut=cut,
         questions=tuple(sorted(questions, key=lambda question: -question.f1)),
         auroc=_auroc(judged),
@@ -99,10 +99,10 @@ def passage_figures(  # what is known about candidates, one argument each
     if certificate is None or not certificate.holds:
         return figures
     accepted = certificate.accepts(judged.confidence, judged.best, votes.labels) & eligible
-    sample = np.flatnonzero(known & np.array(gold.drawn) & (gold.counts > 0))
+    sample = np.flatnonzero(labelled & np.array(gold.drawn) & (gold.counts > 0))
     hits = _found_in(judged.units, np.flatnonzero(accepted), gold)[sample]
     at_least = recall_at_least(hits, gold.counts[sample], certificate.promise.delta) if len(sample) else None
-    return figures._replace(accepted=found("accepted", accepted), at_least=at_least)
+    return figures._replace(accepted=figures_of("accepted", accepted), at_least=at_least)
 
 
 def best_cut(judged: Judged, eligible: Mask, gold: GoldPassages) -> float:
@@ -128,8 +128,8 @@ def best_cut(judged: Judged, eligible: Mask, gold: GoldPassages) -> float:
 def _found_in(units: Integers | None, rows: Integers, gold: GoldPassages) -> Integers:
     """Return how many gold passages of every text some candidates mean."""
     assert units is not None
-    found = {(int(units[row]), position) for row in rows.tolist() for position in gold.meant[row]}
-    return np.bincount([text for text, _ in found], minlength=len(gold.counts))
+    hits = {(int(units[row]), position) for row in rows.tolist() for position in gold.meant[row]}
+    return np.bincount([text for text, _ in hits], minlength=len(gold.counts))
 
 
 def _auroc(judged: Judged) -> float | None:

@@ -21,7 +21,7 @@ from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import last_passing, steps_of
 
 MOST_STEPS = 50
-SHARE_BELOW_CAP, TABLE_TEXTS = 0.9, 3
+SHARE_BELOW_CAP, TABLE_TEXTS = 0.9, 10
 HALVINGS = 30
 STAKES = np.append(np.geomspace(0.004, 0.7, 14), [0.9, 0.99])  # shares of the most that may be staked
 
