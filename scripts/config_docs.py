@@ -32,7 +32,8 @@ Your own relation, made from a prompt, which it must have. It is used when `rela
 VARIABLES = """
 ## `[variables.NAME]`
 
-A variable of a [codebook](../limits.md#codebooks), with the keys of `[task]`, which is then not used; it needs labels.
+A variable of a [codebook](../limits.md#codebooks), with the keys of `[task]`, which is then not used. It needs labels,
+unless it is a [value](../passages.md); then it needs an instruction.
 """
 PLAIN_TYPES = {str: "string", bool: "true or false", int: "integer", float: "number"}
 

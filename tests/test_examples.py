@@ -1,10 +1,12 @@
-"""The compose files in examples/ are valid, stay on this machine, and the README there explains every flag in them."""
+"""Examples run; compose files are valid, stay on this machine, and the README explains every flag in them."""
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,25 @@ def test_the_recipe_for_r_reads_labels_and_calls_dsl(tmp_path: Path) -> None:
     assert found.returncode == 0 or "the package dsl is missing" in found.stderr
     assert "the table has no column p_ugly" in in_r(str(table), "ugly", "year").stderr
     assert "give three arguments" in in_r(str(table)).stderr
+
+
+def test_passages_and_sums_are_quoted_from_the_letters_without_a_model(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "passages" / "offline.py")]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
+    folder = tmp_path / "runs" / "letters"
+    assert str(folder.relative_to(tmp_path) / "report.html") in found.stdout
+    assert (folder / "report.html").is_file()
+    letters = rows_of(folder / "labels.csv")
+    assert len(letters) == 90
+    assert sum(bool(letter["matters"]) and bool(letter["amount"]) for letter in letters) == 60
+    for name, least in (("matters", 100), ("amount", 24)):
+        decided = [(row["decision"], row["gold"]) for row in rows_of(folder / "variables" / name / "passages.csv")]
+        right, wrong = decided.count(("accept", "yes")), decided.count(("accept", "no"))
+        assert right >= least
+        assert wrong <= 0.2 * (right + wrong)  # what pcs.toml asks for
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
