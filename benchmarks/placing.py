@@ -324,7 +324,7 @@ def worst_cases() -> dict[str, tuple[str, str]]:
     passage = text[3 * CHARACTERS : 4 * CHARACTERS]
     agreed = "The council met on Monday and agreed. "
     return {
-        "a passage": (text, passage.strip()),
+        "a passage that cuts two words": (text, passage.strip()),
         "a passage with 400 wrong letters": (text, passage.replace("e", "a", 400)),
         "of another text": (text, invented(rng)),
         "aaaa…, and a b in the quotation": ("a" * 10 * CHARACTERS, "a" * CHARACTERS + "b"),

@@ -91,6 +91,8 @@ def test_parts_between_dots_stand_close_to_each_other() -> None:
     text = f"It began with the harvest. {'Much happened since. ' * 20}{{}}It ended with the winter."
     assert len(placed("It began with … with the winter.", text.format(""))) == 1
     assert placed("It began with … with the winter.", text.format("And more. " * 20)) == []
+    assert placed("It began with the harvest … And", text.format("And more.")) == []  # rather than the first part
+    assert placed("It begann … with the harvest", "It began … with the harvest") == ["It began … with the harvest"]
 
 
 @pytest.mark.parametrize("letters", [600, 3_000])

@@ -223,3 +223,11 @@ def test_folds_are_remembered_by_what_is_known_of_other_labels() -> None:
     again = cross_fit(auto, replace(votes, siblings=siblings[1]), gold, Splits()).scores
     np.testing.assert_array_equal(fits[1], again)
     assert not any(np.array_equal(one, other) for one, other in combinations(fits, 2))
+
+
+def test_passages_of_a_text_are_in_the_same_fold() -> None:
+    units = np.repeat(np.arange(40), np.arange(40) % 4 + 1)
+    for turn in range(3):
+        fold = Splits().fold_of(np.zeros(len(units), dtype=np.int16), turn, units)
+        assert {len({*fold[units == unit].tolist()}) for unit in range(40)} == {1}
+        assert sorted(np.bincount(fold[np.unique(units, return_index=True)[1]]).tolist()) == [8] * 5

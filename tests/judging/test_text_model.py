@@ -216,7 +216,7 @@ def test_what_is_said_of_a_gold_text_does_not_depend_on_its_own_label_at_all() -
     found = []
     for label in range(3):
         gold[4] = label
-        fitted = _fit(vectors @ vectors.T, gold, 3, 1.0)
+        fitted = _fit(vectors @ vectors.T, gold, 3, 1.0, np.arange(20))
         others = np.bincount(np.delete(gold, 4), minlength=3)
         log_prior = np.log((others + PRIOR_ROWS) / (19 + 3 * PRIOR_ROWS))
         found.append((fitted.left_out[4] - log_prior) / fitted.steepness)
@@ -245,3 +245,23 @@ def test_at_most_some_words_are_marked_and_none_where_texts_tell_nothing() -> No
     random, labels = written(200, telling=0.5)
     model = learned(random, labels)
     assert np.mean([len(words) for words in model.telling_words(random, labels.tolist())]) < 1
+
+
+def test_what_is_said_of_a_passage_depends_on_no_label_in_its_text() -> None:
+    rng = np.random.default_rng(1)
+    gold, units = rng.integers(2, size=24).astype(np.int16), np.repeat(np.arange(8), 3)
+    vectors = rng.random((24, 6)) + np.eye(2, 6)[gold]
+    kept = units != 2
+    said = []
+    for labels in ((0, 0, 0), (1, 0, 1), (1, 1, 1)):
+        gold[~kept] = labels
+        fitted = _fit(vectors @ vectors.T, gold, 2, 1.0, units)
+        others = np.bincount(gold[kept], minlength=2)
+        log_prior = np.log((others + PRIOR_ROWS) / (21 + 2 * PRIOR_ROWS))
+        said.append((fitted.left_out[~kept] - log_prior) / fitted.steepness)
+    np.testing.assert_allclose(said[1:], [said[0]] * 2, atol=1e-9)
+    # as a ridge regression of the others alone predicts it
+    target = np.eye(2)[gold[kept]] - others / 21
+    alike = vectors @ vectors.T
+    duals = np.linalg.solve(alike[np.ix_(kept, kept)] + np.eye(21), target)
+    np.testing.assert_allclose(said[0], alike[np.ix_(~kept, kept)] @ duals, atol=1e-9)

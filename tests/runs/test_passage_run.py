@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ import pytest
 import pcs_annotator as pcs
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.task import Item
+from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.quotations import OVERLAP, WINDOW, windows_of
+from pcs_annotator.studies.estimating.answers import EstimateQuestion
+from pcs_annotator.studies.estimating.gold_plan import GoldGoal, draw_gold, plan_gold
+from pcs_annotator.studies.estimating.robust import robust
+from pcs_annotator.verbs import exchange
 from pcs_annotator.verbs.fit import fit
 from tests.made_once import made_once
 from tests.runs.quoting import SETTINGS, quoting, text_in, text_with_gold, write_texts
@@ -36,7 +42,7 @@ def result_of(folder: Path, *models: Any, **options: Any) -> PassageResult:
     return result
 
 
-def rows_of(path: Path) -> list[Mapping[str, str]]:
+def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -72,12 +78,16 @@ def test_every_passage_has_a_confidence_a_decision_and_its_votes(folder: Path) -
 
 def test_labels_have_a_count_for_every_type(folder: Path) -> None:
     rows = rows_of(folder / "run" / "labels.csv")
-    for row in rows[:45]:  # of gold texts, gold is counted
+    for row in rows[:45]:  # in the end, gold is counted
         _, gold = text_with_gold(int(row["id"][1:]))
-        assert int(row["pcs_entities=person"]) == sum(each["type"] == "person" for each in gold)
-        assert int(row["pcs_entities"]) == len(gold)
-    off = [abs(int(row["pcs_entities"]) - len(text_with_gold(int(row["id"][1:]))[1])) for row in rows[45:]]
+        assert int(row["pcs_entities_final=person"]) == sum(each["type"] == "person" for each in gold)
+        assert int(row["pcs_entities_final"]) == len(gold)
+    off = [abs(int(row["pcs_entities"]) - len(text_with_gold(int(row["id"][1:]))[1])) for row in rows]
     assert sum(off) / len(off) < 1
+    assert all(row["pcs_entities_final"] == row["pcs_entities"] for row in rows[45:])
+    assert all(
+        int(row["pcs_entities"]) == int(row["pcs_entities=person"]) + int(row["pcs_entities=place"]) for row in rows
+    )
     assert {row["pcs_entities_decision"] for row in rows} <= {"accept", "review", ""}
 
 
@@ -200,7 +210,7 @@ def test_a_value_is_the_same_however_it_is_written_and_one_per_text_is_accepted(
         (VALUES.replace('instruction = "How much does the text say was paid?"', ""), "needs a question"),
         (VALUES.replace('format = "number"', 'labels = ["a", "b"]'), "which has no labels"),
         (SETTINGS.replace("[variables.entities]", "[task]"), r"needs a name, .*write \[variables.NAME\]"),
-        (SETTINGS + "per_label = true\n", "one promise, for all texts"),
+        (SETTINGS + "per_label = true\n", "passages have one promise"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused_before_the_first_call(
@@ -223,6 +233,88 @@ def test_gold_outside_its_text_and_rewrites_are_refused_before_the_first_call(tm
     assert not (tmp_path / "run").exists()
 
 
+def test_more_texts_and_more_gold_are_a_further_run_in_the_same_folder(tmp_path: Path) -> None:
+    calls = list[str]()
+    models = [quoting(0.9, "good", calls), quoting(0.6, "poor", calls)]
+    write_texts(tmp_path / "data.jsonl", texts=40, labelled=25)
+    result_of(tmp_path, *models, relations=["original"])
+    write_texts(tmp_path / "data.jsonl", texts=50, labelled=45)
+    result = result_of(tmp_path, *models, relations=["original"])
+    assert len(calls) == 2 * 50
+    assert sum(marked is not None for marked in result.marked) == 45
+
+
+def test_a_file_that_a_person_filled_in_is_gold_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    write_texts(tmp_path / "data.jsonl", texts=40, labelled=0)
+    result = result_of(tmp_path, *MODELS, relations=["original"])
+    rows = rows_of(result.folder.to_label)
+    for row in rows:
+        text, gold = text_with_gold(int(row["id"][1:]))
+        assert row["text"] == text
+        row["gold"] = json.dumps(gold)
+    filled = tmp_path / "filled.csv"
+
+    def write() -> None:
+        with filled.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write()
+    fitted = fit(result.folder.home, people=FromPeople(gold=filled)).only
+    assert isinstance(fitted, PassageResult)
+    assert [marked is not None for marked in fitted.marked].count(True) == len(rows)
+    assert fitted.learned.passages is not None
+    rows[0]["gold"] = "person: Nobody Here"
+    write()
+    with pytest.raises(LabelError, match=r"filled\.csv, row 2, column gold.*Nobody Here"):
+        fit(result.folder.home, people=FromPeople(gold=filled, gold_wins=True))
+
+
+def test_passages_go_to_label_studio_and_come_back_as_verdicts(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(folder / "run", copy)
+    tasks = tmp_path / "tasks.json"
+    exchange.export_rows(copy, tasks, decision="all", count=4)
+    answered = json.loads(tasks.read_text())
+    for number, task in enumerate(answered):
+        result = task["predictions"][0]["result"][:1]
+        task |= {
+            "id": number,
+            "annotations": [{"id": number, "completed_by": {"email": "ann@example.org"}, "result": result}],
+        }
+    (tmp_path / "back.json").write_text(json.dumps(answered))
+    imported = exchange.import_answers(copy, tmp_path / "back.json")
+    assert imported.verdicts == 4
+    marked = Run.open(copy / "variables" / "entities").marked  # type: ignore[attr-defined]
+    first = answered[0]["annotations"][0]["result"][0]["value"]
+    assert [passage[:3] for passage in marked[0]] == [(first["start"], first["end"], first["labels"][0])]
+    texts, left_out = exchange.export_conll(copy, tmp_path / "out.conll")
+    assert (texts, left_out) == (60, 0)
+    assert f"# id = t1\n# text = {text_with_gold(1)[0]}\n" in (tmp_path / "out.conll").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (lambda path: plan_gold(path, GoldGoal()), "how many gold texts they need is not foretold"),
+        (lambda path: draw_gold(path, 5, "stratified"), "leave --draw out"),
+        (lambda path: robust(path, EstimateQuestion()), "leave --robust out"),
+        (lambda path: fit(path, {"by": "language"}), "leave by, per_label"),
+    ],
+)
+def test_what_is_for_labels_only_says_so(folder: Path, command: Callable[[Path], object], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        command(folder / "run" / "variables" / "entities")
+
+
+def test_texts_are_drawn_for_people_not_candidates(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "run", tmp_path / "run")
+    drawn, path = draw_gold(tmp_path / "run" / "variables" / "entities", 5, "simple")
+    assert drawn == 5
+    assert all(row["text"] == text_with_gold(int(row["id"][1:]))[0] for row in rows_of(path))
+
+
 def test_new_texts_and_comparisons_of_methods_say_what_to_do_instead(folder: Path) -> None:
     with pytest.raises(ConfigError, match="add the new texts to its data and repeat pcs run"):
         pcs.load_run(folder / "run" / "variables" / "entities").label(["Anna Berg slept."])
@@ -233,4 +325,6 @@ def test_counts_are_estimated_with_an_interval(folder: Path) -> None:
     lines = {line.name: line for line in estimated.lines}
     truth = [sum(each["type"] == "person" for each in text_with_gold(number)[1]) for number in range(60)]
     line = lines["entities=person"]
-    assert line.corrected.interval.low <= sum(truth) / 60 <= line.corrected.interval.high
+    interval = line.corrected.interval
+    assert interval is not None
+    assert interval.low <= sum(truth) / 60 <= interval.high

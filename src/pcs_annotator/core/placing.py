@@ -113,7 +113,8 @@ class Places:
         """Return whether some of the letters have the same numbers, and few others; of few, also as many words."""
         part = self._letters.text[start:end]
         shorter = min(len(quotation.bare), len(part))
-        if shorter < FEWEST_LETTERS or _numbers(part) != _numbers(quotation.bare):
+        abbreviated = "..." in quotation.bare and "..." not in part  # not to be placed at its first part alone
+        if abbreviated or shorter < FEWEST_LETTERS or _numbers(part) != _numbers(quotation.bare):
             return False
         if shorter >= 2 * FEWEST_LETTERS:
             return differing <= MOST_DIFFERING * shorter

@@ -24,6 +24,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.passage_run import PassageRun
 from pcs_annotator.tables.passage_files import gold_passages
 
+HARDLY = 0.03  # candidates that are less probable are not shown: whoever sees one can mark it
 _DECIDED: Sequence[Decision | None] = [None, "accept", "agree", "review"]  # as in `DECISIONS`
 
 
@@ -78,6 +79,8 @@ class PassageRows(Rows):
         sure = self.judged.judged.confidence
         some = []
         for number in self.of_text.get(row, ()):
+            if sure is not None and sure[number] < HARDLY:
+                continue
             decision: Decision | None = None if blind else _decision(self.judged, number)
             confidence = None if blind or sure is None else float(sure[number])
             some.append(Candidate(self.quoted.candidates.passages[number], confidence, decision))

@@ -127,8 +127,9 @@ def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked, 
             by=settings.by,
             of="values" if shape.kind == "value" else "passages" if shape.extracted else "labels",
         )
-        if shape.extracted and not promise.tested:
-            raise ConfigError(f'promise = "{promise.kind}" is not possible for passages: use error-among-accepted')
+        if shape.extracted and (not promise.tested or settings.by or settings.per_label):
+            remedy = "leave by, per_label and other promises out"
+            raise ConfigError(f"passages have one promise, error-among-accepted, for all of them: {remedy}")
         if settings.by and (settings.per_label or shape.kind == "tree"):
             other = "per_label" if settings.per_label else 'kind = "tree"'
             raise ConfigError(f"by = {settings.by!r} cannot be used with {other}: use only one of them")

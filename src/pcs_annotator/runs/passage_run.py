@@ -17,7 +17,7 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, warn_user
 from pcs_annotator.core.events import Picked, Reviewed
 from pcs_annotator.core.identity import text_hash
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.passages import EVEN, NO, NONE, YES, Extraction, Passage
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
@@ -242,6 +242,14 @@ class PassageResult(RunResult):
         """The confidence from which on a candidate counts."""
         return EVEN if self.learned.passages is None else self.learned.passages.cut
 
+    @cached_property
+    def counts(self) -> Counts:
+        """How many candidates count or are accepted, and what was decided about them; others are not worth a look."""
+        least = self.least_confidence
+        kept = np.array([each.decision == "accept" or probability(each) >= least for each in self.outcomes], dtype=bool)
+        outcomes = [outcome for outcome, there in zip(self.outcomes, kept.tolist(), strict=True) if there]
+        return Counts.of(outcomes, (), int((self.settled & kept).sum()))
+
     def final(self, row: int) -> list[Passage]:
         """Return the passages of a text: those that people marked, else those that count, the surest first."""
         marked = self.marked[row]
@@ -285,25 +293,27 @@ class PassageResult(RunResult):
         return table if any(label is not None for label in self.marked) else table.drop_columns(["gold"])
 
     def columns(self, people: Sequence[Reviewed | None]) -> dict[str, pa.Array]:
-        """Return the end of a column's name → its values for every text: counts by type, or the value."""
-        texts = range(len(self.run.of_texts.dataset.items))
-        chosen = [self.chosen(row) for row in texts]
+        """Return the end of a column's name → its values for every text: the value, or counts by type.
+
+        Where there is gold, further columns have it in the place of what models say about the same text.
+        """
+        chosen = [self.chosen(row) for row in range(len(self.marked))]
         decided = pa.array([_decided(some) for some in chosen], pa.string())
-        final = [self.final(row) for row in texts]
+        by_models = self._said([[passage for passage, _ in some] for some in chosen])
+        final = self._said(list(map(self.final, range(len(chosen)))))
+        sure = [some[0][1].confidence if some else None for some in chosen]
+        confidence = {"_confidence": pa.array(sure, pa.float64())} if self.run.extraction.is_value else {}
+        with_gold = any(marked is not None for marked in self.marked)
+        with_people = {f"_final{end}": values for end, values in final.items()} if with_gold else {}
+        return {**by_models, **confidence, "_decision": decided, **with_people}
+
+    def _said(self, passages: Sequence[Sequence[Passage]]) -> dict[str, pa.Array]:
+        """Return the end of a column's name → the value of every text, or the number of its passages by type."""
         if self.run.extraction.is_value:
-            sure = [some[0][1].confidence if some else None for some in chosen]
-            columns = {
-                "": pa.array([some[0][0].value if some else NONE for some in chosen], pa.string()),
-                "_confidence": pa.array(sure, pa.float64()),
-                "_decision": decided,
-            }
-            values = pa.array([some[0].value if some else NONE for some in final], pa.string())
-            return columns | ({"_final": values} if any(marked is not None for marked in self.marked) else {})
-        counts = [Counter(passage.type for passage in some) for some in final]
-        columns = {"": pa.array([sum(some.values()) for some in counts], pa.int64()), "_decision": decided}
-        for name in self.config.task.labels:
-            columns[f"={name}"] = pa.array([some[name] for some in counts], pa.int64())
-        return columns
+            return {"": pa.array([some[0].value if some else NONE for some in passages], pa.string())}
+        counts = [Counter(passage.type for passage in some) for some in passages]
+        types = {f"={name}": pa.array([some[name] for some in counts], pa.int64()) for name in self.config.task.labels}
+        return {"": pa.array(list(map(len, passages)), pa.int64()), **types}
 
 
 def _decided(chosen: Sequence[tuple[Passage, Outcome]]) -> str | None:

@@ -232,15 +232,13 @@ def _extracting(config: Config, dataset: Dataset) -> Config:
         raise ConfigError(
             f'kind = "{task.kind}" needs a name, and one column of texts: write [variables.NAME] in pcs.toml'
         )
-    if config.learn.by or config.learn.per_label:
-        raise ConfigError(f'kind = "{task.kind}" has one promise, for all texts: leave by and per_label out')
     if task.candidates:
         raise ConfigError("candidates are labels, and passages are quoted: leave it out")
     labels = check_labels([label.strip() for label in task.labels])
     refuse_line_breaks(labels)
     task = replace(task, labels=labels)
     assert task.extraction is not None
-    passage_files.gold_of_texts(dataset.items, dataset.gold, task.extraction, dataset.name)
+    passage_files.gold_of_texts(dataset.items, dataset.gold, task.extraction, (dataset.name, config.part))
     return replace(config, task=task, data=_columns_found(config, dataset), learn=replace(config.learn, sets=False))
 
 

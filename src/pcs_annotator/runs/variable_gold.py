@@ -28,10 +28,12 @@ def part_table(table: pa.Table, config: Config, name: str) -> pa.Table:
 def split_gold(table: pa.Table, variables: Mapping[str, TaskSettings], name: str) -> Iterator[tuple[str, pa.Table]]:
     """Yield for every part its name and the table with its gold labels in a column `gold`.
 
-    The gold column of a variable is called like the variable, or has `gold_` in front. Of a variable with any number of
+    The gold column of a variable is called like the variable, or has `gold_` in front; that of the only one may be
+    called `gold`. Of a variable with any number of
     labels, they are in one cell (`a;b` or a JSON list), or each has a column of its own (`variable_label`: 1, 0, x).
     """
-    gold = {name: _gold_columns(table, name, task) for name, task in variables.items()}
+    usual = ("gold",) if len(variables) == 1 else ()
+    gold = {name: _gold_columns(table, name, task, usual) for name, task in variables.items()}
     others = table.drop_columns([column for columns in gold.values() for column in columns.values()])
     if "gold" in others.column_names:
         raise TableError(f"{name} has a column 'gold', but there are several variables: name it like its variable")
@@ -47,10 +49,10 @@ def split_gold(table: pa.Table, variables: Mapping[str, TaskSettings], name: str
             yield (part, others.append_column("gold", pa.array(values, pa.string())) if any(values) else others)
 
 
-def _gold_columns(table: pa.Table, variable: str, task: TaskSettings) -> dict[str, str]:
+def _gold_columns(table: pa.Table, variable: str, task: TaskSettings, usual: Sequence[str] = ()) -> dict[str, str]:
     """Return the columns with the gold of a variable: one, with the key "", or one per label; or none."""
     names = {column.strip().casefold(): column for column in table.column_names}
-    for name in (variable.casefold(), f"gold_{variable.casefold()}"):
+    for name in (variable.casefold(), f"gold_{variable.casefold()}", *usual):
         if name in names:
             return {"": names[name]}
     ways = {label: [f"{variable}{sign}{label}".casefold() for sign in ("_", "=", ": ")] for label in task.labels}

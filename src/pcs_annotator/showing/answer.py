@@ -15,6 +15,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import promised, risk_used, what_is_promised, without_promise
 from pcs_annotator.runs.learn import Learned
+from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.diff import clipped
@@ -37,16 +38,20 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     if certificate is not None and not certificate.holds:
         shown_elsewhere.add("nothing accepted")
     details = [flag.detail for flag in what_to_look_at(result.facts) if flag.kind not in shown_elsewhere]
+    what = [labelled(counts), quality(learned, counts)]
+    if isinstance(result, PassageResult):  # its rows are candidates, not texts
+        what, details = [quoted(result), quality_of_passages(result)], []
     return b.Answer(
         [
-            labelled(counts),
-            quality(learned, counts),
+            *what,
             usable(learned.model, counts),
             *promise(learned.model),
             *label_sets(result),
             *look_at([*unanswered(result.tally.failed), *details, *notes], most=1),
             *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
-            ("labels", f"{folder.labels} (column {result.label_column})"),
+            ("labels", str(folder.passages))
+            if isinstance(result, PassageResult)
+            else ("labels", f"{folder.labels} (column {result.label_column})"),
             ("report", str(folder.report)),
             *(
                 [("gold", f"{counted(to_label.rows, 'random row')} to label: {folder.to_label}")]
@@ -56,6 +61,27 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
             ("next", b.strong(next_step(result))),
         ]
     )
+
+
+def quoted(result: PassageResult) -> Line:
+    """Return how many passages, or values, there are in how many texts."""
+    final = [passage for row in range(len(result.marked)) for passage in result.final(row)]
+    by_type = Counter(passage.type for passage in final).most_common(LABELS_SHOWN)
+    named = (
+        "" if result.run.extraction.is_value else f": {', '.join(f'{count(times)} {name}' for name, times in by_type)}"
+    )
+    noun = result.run.extraction.noun.removesuffix("s")
+    return "quoted", f"{counted(len(final), noun)} in {counted(len(result.marked), 'text')}{named}"
+
+
+def quality_of_passages(result: PassageResult) -> Line:
+    """Return how many of the gold passages are found, and how many of those chosen are right."""
+    figures, what = result.learned.passages, result.run.extraction.noun
+    if figures is None:
+        return "quality", "unknown: there are too few gold texts"
+    share = f"{percent(figures.weighed.recall, 1)} of the {what} are found"
+    right = f"{percent(figures.weighed.precision, 1)} of those chosen are right"
+    return "quality", f"{share}, and {right} ({counted(figures.texts, 'gold text')})"
 
 
 def unanswered(failed: Mapping[str, int]) -> Iterator[str]:

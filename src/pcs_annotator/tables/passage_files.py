@@ -31,12 +31,17 @@ class _Mark(NamedTuple):
 
 
 def gold_of_texts(
-    items: Sequence[Item], gold: Sequence[str | None], extraction: Extraction, name: str
+    items: Sequence[Item], gold: Sequence[str | None], extraction: Extraction, names: tuple[str, str]
 ) -> list[tuple[Passage, ...] | None]:
-    """Return the gold passages of every text of a table, `name` in messages; None where nobody has said anything."""
+    """Return the gold passages of every text; None where nobody has said anything.
+
+    Messages call table and column by these names.
+    """
+    name, column = names
     labels = gold or [None] * len(items)
     rows = enumerate(zip(items, labels, strict=True), row_number(name, 1))
-    return [gold_passages(label, item.text, extraction, f"{name}, row {row}") for row, (item, label) in rows]
+    where = f", column {column}"
+    return [gold_passages(label, item.text, extraction, f"{name}, row {row}{where}") for row, (item, label) in rows]
 
 
 def gold_passages(cell: object, text: str, extraction: Extraction, where: str) -> tuple[Passage, ...] | None:

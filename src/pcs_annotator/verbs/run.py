@@ -112,7 +112,10 @@ def _prepared(request: RunRequest) -> _Part:
     """Check settings and gold of a variable: before the first call, not after the last."""
     folder = request.run_folder
     table = open_table(request.open_data(), folder, request.config)
-    config = resolve_config.resolve(request.config, table.sample)
+    quoting = request.config.task.extraction is not None  # errors in its gold name the user's file
+    config = resolve_config.resolve(
+        request.config, replace(table.sample, name=request.data_name) if quoting else table.sample
+    )
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
     config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
     config = _with_gold_sample(request, with_known_texts(request, config, table.sample), table.sample)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.judging.heldout import Judged
 from pcs_annotator.judging.promise import per_text
 from pcs_annotator.judging.promise.per_text import chance_of_gains, p_value, passage_threshold, recall_at_least
@@ -12,7 +12,7 @@ from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_threshold
 LEVEL = 0.1
 
 
-def judged(confidence: Floats, right: Floats | list[bool]) -> Judged:
+def judged(confidence: Floats, right: Mask | list[bool]) -> Judged:
     return Judged(confidence, np.zeros(len(confidence), dtype=np.int8), np.array(right, dtype=np.bool_))
 
 

@@ -212,7 +212,7 @@ def test_prompts_and_replies_fold_out_whatever_is_in_them(
 ) -> None:
     messages = (Message("system", f"{ATTACK} Decide. {'x' * 400}"), Message("user", ATTACK * 100))
     reply = Reply(text=f"</script>{ATTACK}", usage=Usage(input_tokens=70, output_tokens=None), latency=1.26)
-    exchange = Exchange(0, "original", "model-1", messages, reply)
+    exchange = Exchange(0, "original", "model-1", 0, messages, reply)
     monkeypatch.setattr(replies, "evidence_of", lambda *_: Evidence([[exchange]] * 12))
     made = made_run(tmp_path, Made(rows=12))
     how = {"viewport": {"width": width, "height": 800}, "bypass_csp": True}

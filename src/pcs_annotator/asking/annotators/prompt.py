@@ -34,6 +34,8 @@ class OtherAnswer(NamedTuple):
 
     wanted: str  # what to answer, for the part that is the same for every text
     last: str  # what to answer, in a few words, after the text
+    role: str = ""  # what the model does, and that the text is data, where it does not label the text
+    data: str = ""
 
 
 class _FixedPart(NamedTuple):
@@ -151,7 +153,8 @@ def _make_fixed_part(
         wanted = answer.wanted if isinstance(answer, OtherAnswer) else _last_word(phrases, answer)
     instruction = sendable(instruction.strip())
     listed_labels = "" if labels == (VALUE,) else f"{phrases.labels}\n{menu}"  # a value is not chosen from a list
-    asked = filter(None, (phrases.role, instruction, listed_labels, sendable(wanted), phrases.data))
+    role, data = (answer.role, answer.data) if isinstance(answer, OtherAnswer) else ("", "")
+    asked = filter(None, (role or phrases.role, instruction, listed_labels, sendable(wanted), data or phrases.data))
     return _FixedPart("\n\n".join(asked), instruction, menu, around.fenced, _last_word(around, answer))
 
 

@@ -13,6 +13,7 @@ from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.faces.cli.stderr import complain
 from pcs_annotator.runs.book_result import BookResult
+from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
@@ -252,6 +253,10 @@ def _failed(results: Variables) -> Counter[str]:
     return sum(failed.values(), Counter[str]())
 
 
+def _texts_of(result: Any) -> int:
+    return len(result.marked) if isinstance(result, PassageResult) else int(result.counts.rows)
+
+
 def _show_variables(  # what is shown, one argument each
     results: Variables,
     sets: Mapping[str, SetResult],
@@ -266,7 +271,8 @@ def _show_variables(  # what is shown, one argument each
     calls, reused = (
         sum(getattr(result.tally, name) for result in results.values()) for name in ("calls", "from_ledger")
     )
-    labelled = counted(max(result.counts.rows for result in results.values()), "row") + (variables and f", {variables}")
+    rows = max(map(_texts_of, results.values()))
+    labelled = counted(rows, "row") + (variables and f", {variables}")
     cost = [answer.cost(calls, reused, ())] if calls or reused else []
     look = answer.look_at([*answer.unanswered(_failed(results)), *values["warnings"]])
     lines = [("labelled", labelled), ("use", in_words({**results, **sets})), *look, *cost, *written]

@@ -122,7 +122,9 @@ def best_cut(judged: Judged, eligible: Mask, gold: GoldPassages) -> float:
     precision = np.cumsum(judged.right[order]) / np.arange(1, len(order) + 1)
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
     ends = ends_of_runs(judged.confidence[order])
-    return float(judged.confidence[order][ends[f1[ends].argmax()]])
+    best = int(f1[ends].argmax())
+    around = np.append(judged.confidence[order][ends], 0.0)[best : best + 2]
+    return float(around.mean())  # halfway to the next one, which is too low
 
 
 def _found_in(units: Integers | None, rows: Integers, gold: GoldPassages) -> Integers:

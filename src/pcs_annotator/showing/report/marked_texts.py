@@ -17,6 +17,7 @@ from pcs_annotator.showing.markup import Markup, tag
 
 MOST_TEXTS, AT_FIRST = 40, 5
 MOST_CHARACTERS = 60_000  # of all texts that are shown
+LONGEST = 2_000  # characters of one text
 ROOM = 200  # characters around the passages of a long text
 QUESTIONS_SHOWN = 8
 
@@ -58,7 +59,7 @@ def _tiles(result: PassageResult, likely: int) -> Iterator[b.KeyFigure]:
         right = f"{percent(figures.weighed.precision, 1)} of those found are right"
         yield b.KeyFigure(percent(figures.weighed.recall, 1), f"of the {what} are found", right)
     settled = f", {count(result.counts.settled)} in gold texts" if result.counts.settled else ""
-    of_all = f"of {counted(len(result.outcomes), 'candidate')}{settled}"
+    of_all = f"of {counted(result.counts.rows, what.removesuffix('s'))}{settled}"
     yield b.KeyFigure(count(result.counts.to_review), "to review", of_all)
     marked = sum(some is not None for some in result.marked)
     yield b.KeyFigure(count(marked), "gold texts", f"of {counted(len(result.marked), 'text')}")
@@ -77,7 +78,7 @@ def _texts(result: PassageResult) -> Iterator[b.Block]:
     doubt = {row: min((_doubt(outcome) for _, outcome in some), default=1.0) for row, some in texts.items()}
     shown, room = list[Markup](), MOST_CHARACTERS
     for row in sorted(doubt, key=lambda row: (doubt[row], row))[:MOST_TEXTS]:
-        start, end = _window(len(items[row].text), [passage for passage, _ in texts[row]])
+        start, end = _window(items[row].text, [passage for passage, _ in texts[row]])
         if (room := room - (end - start)) < 0:
             break
         shown.append(_text(result, row, start, end))
@@ -95,10 +96,15 @@ def _doubt(outcome: Outcome) -> float:
     return abs(probability(outcome) - EVEN)
 
 
-def _window(length: int, passages: Sequence[Passage]) -> tuple[int, int]:
-    """Return the part of a text that its passages are in."""
+def _window(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
+    """Return the part of a text that its passages are in, from a word on and up to one."""
     start = max(min(passage.start for passage in passages) - ROOM, 0)
-    return start, min(max(start + 2_000, ROOM), max(passage.end for passage in passages) + ROOM, length)
+    end = min(start + LONGEST, max(passage.end for passage in passages) + ROOM, len(text))
+    if start and (blank := text.find(" ", start, start + ROOM)) > 0:
+        start = blank + 1
+    if end < len(text) and (blank := text.rfind(" ", max(end - ROOM, start), end)) > 0:
+        end = blank
+    return start, end
 
 
 def _text(result: PassageResult, row: int, start: int, end: int) -> Markup:
