@@ -288,8 +288,9 @@ def _split(texts: int, at_random: int, sample: HeldOut, splits: Splits) -> str:
         "" if at_random == texts else f"; {texts - at_random} of them were not drawn at random and carry no promise"
     )
     count = len(sample.gold) - sample.undecided
+    rows = "gold rows" if sample.units is None else "candidates in gold texts"
     copies = "" if count == at_random else "; wrong labels count for every copy of a text that was drawn"
     return (
-        f"{texts:,} gold rows in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
+        f"{texts:,} {rows} in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
         f"confidence is learned from the other folds' scores, and thresholds are tested on those{chosen}{copies}"
     )

@@ -126,6 +126,11 @@ class PassageRun(Run):
         if sentence := about_quotations(self.candidates, self.extraction):
             how.get("say", warn_user)(sentence)
         learned = super().learn(settings, **how)
+        if (certificate := learned.model.certificate) is not None:  # texts in which nothing is quoted were drawn, too
+            gold = self.of_texts.gold
+            drawn, assumed = int(gold.random_sample.sum()), int((gold.random_sample & gold.assumed).sum())
+            certificate = replace(certificate, gold_rows=drawn, assumed_rows=assumed)
+            learned = replace(learned, model=replace(learned.model, certificate=certificate))
         return replace(learned, passages=self._figures(learned))
 
     def _figures(self, learned: Learned) -> PassageFigures | None:
