@@ -127,6 +127,8 @@ def test_a_second_run_asks_nothing_and_a_fit_changes_nothing(folder: Path, tmp_p
     again = result_of(tmp_path, *models, relations=["original", "order"])
     assert len(calls) == asked
     assert again.folder.passages.read_bytes() == before
+    assert again.to_pandas()["quotation"].tolist() == again.passages_table()["quotation"].to_pylist()
+    assert "rows" in again._repr_html_()
     assert fit(tmp_path / "run").results["entities"].folder.passages.read_bytes() == before
     assert len(calls) == asked
 

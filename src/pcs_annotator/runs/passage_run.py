@@ -297,6 +297,10 @@ class PassageResult(RunResult):
         table = pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], names=names)
         return table if any(label is not None for label in self.marked) else table.drop_columns(["gold"])
 
+    def labels_table(self) -> pa.Table:
+        """Return the candidates, which the result is as a data frame."""
+        return self.passages_table()
+
     def columns(self, people: Sequence[Reviewed | None]) -> dict[str, pa.Array]:
         """Return the end of a column's name → its values for every text: the value, or counts by type.
 
