@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pcs_annotator as pcs
-from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.base.errors import ConfigError, LabelError, PcsWarning
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
@@ -162,6 +162,14 @@ def test_replies_that_cannot_be_read_are_silent_and_lose_nothing(tmp_path: Path)
     result = result_of(tmp_path, good, broken, endless, relations=["original"])
     assert result.unreadable == {"no JSON in the reply": 12, "more than 500 quotations in the reply": 12}
     assert all(answers.endswith(" of 1") for answers in result.passages_table()["votes"].to_pylist())
+
+
+def test_that_nothing_was_quoted_is_said_and_is_no_error(tmp_path: Path) -> None:
+    write_texts(tmp_path / "data.jsonl", texts=30, labelled=20)
+    with pytest.warns(PcsWarning, match="no model quoted anything from the texts"):
+        result = result_of(tmp_path, lambda prompt: "[]", relations=["original"])
+    assert result.counts.rows == 0
+    assert {row["gold"] for row in result.passages_table().to_pylist()} == {"missed"}
 
 
 VALUES = """

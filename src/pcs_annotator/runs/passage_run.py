@@ -123,7 +123,8 @@ class PassageRun(Run):
 
     def learn(self, settings: LearnSettings, **how: Any) -> Learned:
         """Learn from the candidates in texts with gold, and compare with every single question."""
-        if sentence := about_quotations(self.candidates, self.extraction):
+        nothing = "no model quoted anything from the texts: ask otherwise, or other models"
+        if sentence := about_quotations(self.candidates, self.extraction) if len(self.votes) else nothing:
             how.get("say", warn_user)(sentence)
         learned = super().learn(settings, **how)
         if (certificate := learned.model.certificate) is not None:  # texts in which nothing is quoted were drawn, too
