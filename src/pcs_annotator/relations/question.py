@@ -26,7 +26,8 @@ class LabelOrder(Unchanged):
         """Return the question with its labels in the other order, also in its instruction, or the texts of its pair."""
         task = question.task
         if task.number or (task.extraction and len(task.labels) < 2):
-            raise ConfigError(f"relation {self.name!r}: nothing is chosen from a list: leave it out")
+            what = "a number" if task.number else "what is quoted"
+            raise ConfigError(f"relation {self.name!r}: {what} is not chosen from a list: leave it out")
         if task.pair:
             if self.which != "reversed":
                 raise ConfigError(f"relation {self.name!r}: a pair has one other order, which is 'order': leave it out")

@@ -65,6 +65,10 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     for section, name in (("learn", "by"), ("learn", "tolerance"), ("data", "pair")):
         if not values[section][name]:
             del values[section][name]
+    for task in (values["task"], *values["variables"].values()):
+        for name, usual in (("format", "text"), ("match", "overlap")):
+            if task[name] == usual:
+                del task[name]
     codebook = {name: values.pop(name) for name in ("part", "variables")}
     return {**values, "codebook": codebook} if config.variables else values
 

@@ -84,9 +84,8 @@ def test_no_reply_raises(reply: str) -> None:
 def test_what_is_shown_as_an_example_is_read_as_it_was_meant(spans: list[tuple[int, int, str]]) -> None:
     text = 'He said "it is\nlate", and left — quite suddenly, at 9'
     passages = [Passage(start, start + length, type_) for start, length, type_ in spans]
-    expected = [
-        Quotation(type_, text[start:end].strip()) for start, end, type_, _ in passages if text[start:end].strip()
-    ]
+    passages = [passage for passage in passages if text[passage.start : passage.end].strip()]
+    expected = [Quotation(type_, text[start:end].strip()) for start, end, type_, _ in passages]
     assert read_quotations(example_answer(text, passages, TYPES), TYPES) == list(dict.fromkeys(expected))
 
 
