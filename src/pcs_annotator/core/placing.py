@@ -11,9 +11,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-import numpy as np
-
-from pcs_annotator.core.arrays import Array, Integers
 from pcs_annotator.core.letters import SPACELESS_SCRIPT, Letters, borders_of, letters_in, located_letters
 
 MOST_DIFFERING = 0.3  # of the letters, left out and put in: a similarity of .85
@@ -22,11 +19,11 @@ WRONG_LETTER = 2  # one left out and one put in
 CLEARLY_CLOSER = 3  # so many more letters have to differ elsewhere
 LONGEST_GAP = 500  # characters that three dots may stand for, or three times the quotation if that is more
 MOST_PARTS = 8  # between dots
-MOST_ANCHORS = 30_000  # three letters that quotation and text share; those that the text often has say little
-MOST_CANDIDATES = 8
-WIDEST_SHIFT, LONGEST_SHIFT = 0.35, 1_000  # of its letters, and letters, that a similar quotation may leave out
+MOST_CANDIDATES = 4
+LEAST_ALIKE = 60  # per cent, of the beginning and of the end of a quotation
+WIDEST_SHIFT = 0.35  # of its letters that a similar quotation may leave out
 NEAR = 10  # letters by which the border of a place may be missed before words are compared
-LONGEST_END = 500  # letters of a quotation that are looked at to tell where it begins, and where it ends
+LONGEST_END = 100  # letters of a quotation that are looked at to tell where it begins, and where it ends
 MOST_TRIES = 100  # beyond as many occurrences as have space: only a text that repeats itself has more, inside words
 _ELLIPSIS = re.compile(r"(?:[\[(<]\s?)?(?:…|\.(?:\s?\.){2,})(?:\s?[\])>])?")
 _LEADING = re.compile(r"^(?:[;:!?*_#•]|\.{2,}|[.,](?!\d))+")
@@ -99,7 +96,7 @@ class Places:
         several_words = len(_WORD.findall(quotation.text)) > 1 or SPACELESS_SCRIPT.search(letters)
         if len(letters) < FEWEST_LETTERS * (1 if several_words else 2):
             return ()
-        spans = {self._aligned(letters, *shifts) for shifts in self._shifts(letters)}
+        spans = {*self._closest_spans(letters)}
         ranked = [(Indel.distance(letters, self._letters.text[start:end]), start, end) for start, end in spans]
         ranked = [candidate for candidate in ranked if self._says_the_same(quotation, *candidate)]
         if not ranked:
@@ -121,30 +118,23 @@ class Places:
         words = _WORD.findall(self._text[slice(*self._letters.original(start, end))])
         return differing <= WRONG_LETTER and len(words) == len(_WORD.findall(quotation.text))
 
-    def _shifts(self, letters: str) -> Iterator[Span]:
-        """Yield how much further on than in a quotation its first and its last letters may stand in the text."""
-        codes, order = self._threes
-        wanted = _threes_of(letters)
-        lowest = np.searchsorted(codes, wanted)
-        counts = np.searchsorted(codes, wanted, "right") - lowest
-        rarest = np.argsort(counts, kind="stable")
-        rarest = rarest[np.cumsum(counts[rarest]) <= MOST_ANCHORS]
-        lowest, counts = lowest[rarest], counts[rarest]
-        ranks = np.arange(counts.sum()) + np.repeat(lowest - np.cumsum(counts) + counts, counts)
-        spots = np.repeat(rarest, counts)
-        pairs = np.sort((order[ranks] - spots << 32) + spots)  # as one number, which are sorted faster
-        shifts, spots = pairs >> 32, pairs & 0xFFFFFFFF
-        until = np.searchsorted(shifts, shifts + min(int(WIDEST_SHIFT * len(letters)), LONGEST_SHIFT), "right")
-        votes = until - np.arange(len(shifts))
-        least = max(2, len(rarest) / 4, 0.6 * votes.max(initial=0))
+    def _closest_spans(self, letters: str) -> Iterator[Span]:
+        """Yield whole words of the text that are like a quotation, the closest first, none of them twice."""
+        from rapidfuzz.fuzz import partial_ratio_alignment
+
+        text, head, tail = self._letters.text, letters[:LONGEST_END], letters[-LONGEST_END:]
         for _ in range(MOST_CANDIDATES):
-            if votes.max(initial=0) < least:
+            begins = partial_ratio_alignment(head, text, score_cutoff=LEAST_ALIKE)
+            if begins is None:
                 return
-            peak = votes.argmax()
-            near, where = shifts[peak : until[peak]], spots[peak : until[peak]]
-            first, last = where <= max(where.min(), LONGEST_END), where >= min(where.max(), len(letters) - LONGEST_END)
-            yield _median(near[first]), _median(near[last])
-            votes[abs(shifts - shifts[peak]) <= len(letters) // 2] = 0
+            first = begins.dest_start - begins.src_start
+            rest = slice(begins.dest_start, begins.dest_start + int((1 + WIDEST_SHIFT) * len(letters)))
+            ends = begins if head == letters else partial_ratio_alignment(tail, text[rest], score_cutoff=LEAST_ALIKE)
+            end = begins.dest_end
+            if ends is not None:
+                end = ends.dest_end + (rest.start if ends is not begins else 0)
+                yield self._aligned(letters, first, end - len(letters))
+            text = f"{text[: begins.dest_start]}{' ' * (end - begins.dest_start)}{text[end:]}"
 
     def _aligned(self, letters: str, first_shift: int, last_shift: int) -> Span:
         """Return the whole words of the text that are closest to a quotation."""
@@ -165,13 +155,6 @@ class Places:
     @cached_property
     def _letters(self) -> Letters:
         return located_letters(self._text, self._borders)
-
-    @cached_property
-    def _threes(self) -> tuple[Array, Integers]:
-        """Every three letters of the text, sorted, and where they stand."""
-        codes = _threes_of(self._letters.text)
-        order = np.argsort(codes, kind="stable")
-        return codes[order], order
 
 
 def _occurrences(text: str, part: str, begins: bytes, ends: bytes) -> Iterator[Span]:
@@ -208,15 +191,6 @@ def _closest(letters: str, parts: Sequence[str]) -> int:
     from rapidfuzz.process import cdist
 
     return int(cdist([letters], parts, scorer=Indel.distance)[0].argmin())
-
-
-def _median(ordered: Integers) -> int:
-    return int(ordered[len(ordered) // 2])
-
-
-def _threes_of(letters: str) -> Array:
-    points = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    return points[:-2] | points[1:-1] << np.uint64(21) | points[2:] << np.uint64(42)
 
 
 def _numbers(letters: str) -> list[str]:
