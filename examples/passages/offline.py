@@ -54,5 +54,6 @@ def value_in(text: str) -> str:
 
 if __name__ == "__main__":
     here = Path(__file__).parent
-    pcs_annotator.run(here / "letters.csv", "runs/letters", config=here / "pcs.toml", models=[careful, hasty])
+    book = pcs_annotator.run(here / "letters.csv", "runs/letters", config=here / "pcs.toml", models=[careful, hasty])
+    print(book)
     print("next: open runs/letters/report.html, or pcs review runs/letters")

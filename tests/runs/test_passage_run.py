@@ -91,6 +91,14 @@ def test_labels_have_a_count_for_every_type(folder: Path) -> None:
     assert {row["pcs_entities_decision"] for row in rows} <= {"accept", "review", ""}
 
 
+def test_a_result_is_shown_in_a_line_per_variable(folder: Path) -> None:
+    book = run(folder, *MODELS, relations=["original", "order"])
+    first, *lines = repr(book).splitlines()
+    assert first == f"BookResult('{folder}/run')"
+    assert [line.partition(":")[0].strip() for line in lines] == ["entities"]
+    assert re.search(r"entities', 60 texts, \d+ passages, \d+ accept", lines[0])
+
+
 def test_weighing_finds_more_than_the_best_single_question(folder: Path) -> None:
     figures = Run.open(folder / "run" / "variables" / "entities").figures()["passages"]
     weighed, best = figures["weighed"], figures["questions"][0]

@@ -321,6 +321,8 @@ def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
     assert main(["report", "runs/data", "-o", "mine.html"]) == 2
     found = pcs.json("evaluate", "runs/data", "--methods", "lr,majority", "-o", "out")
     assert list(found["variables"]) == ["topic"]
+    book = json.loads(Path("runs/data/book.json").read_text())
+    assert {part["data"] for part in book["variables"].values()} == {"data.csv"}
     assert found["without_gold"] == [f"frames={frame}" for frame in FRAMES]
     assert Path("out/topic").is_dir()
     capsys.readouterr()
@@ -328,9 +330,9 @@ def test_one_page_leads_to_the_reports_and_methods_are_compared_per_variable(
     assert "too little gold" in " ".join(said.split())
     Path("data.csv").write_text("text\nText 1\nText 2\n")
     pcs.out("run", "data.csv", "-q", "-o", "runs/bare")
-    assert "no variable of runs/bare has enough gold to compare methods: pcs review" in pcs.refused(
-        "evaluate", "runs/bare"
-    )
+    refused = pcs.refused("evaluate", "runs/bare")
+    assert "methods cannot be compared on any variable of runs/bare: " in refused
+    assert "topic has no gold labels" in refused
 
 
 def test_half_a_codebook_is_refused(pcs: Pcs) -> None:

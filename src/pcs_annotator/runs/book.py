@@ -97,7 +97,8 @@ def open_parts(request: RunRequest) -> dict[str, RunRequest]:
     for part, part_config in configs_of(config, request.folder).items():
         data = tables[part]
         named = replace(columns, gold_column="gold" if "gold" in data.column_names else "", coders=())
-        requests[part] = replace(request, data=data, whole_table=table, config=replace(part_config, data=named))
+        whole = {"whole_table": table, "data_source": request.data_name}
+        requests[part] = replace(request, data=data, **whole, config=replace(part_config, data=named))
     return requests
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcs_annotator.asking.annotators.together import YES
-from pcs_annotator.base.display import brief
 from pcs_annotator.core import outcome as names
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book
@@ -39,7 +38,9 @@ class BookResult:
     results: Mapping[str, RunResult]
     sets: Mapping[str, SetResult] = field(default_factory=dict)
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        results = (f"  {name}: {result!r}" for name, result in self.results.items())
+        return "\n".join([f"{type(self).__name__}({str(self.folder)!r})", *results])
 
     @property
     def folder(self) -> Path:

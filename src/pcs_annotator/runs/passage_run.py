@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -227,12 +227,16 @@ def _read_gold(extraction: Extraction, label: str, text: str, where: str) -> Non
     gold_passages(label, text, extraction, where)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PassageResult(RunResult):
     """The result of a run of a variable that is quoted from texts."""
 
-    run: PassageRun = field(repr=False)
-    marked: Sequence[tuple[Passage, ...] | None] = field(default=(), repr=False)
+    run: PassageRun
+    marked: Sequence[tuple[Passage, ...] | None] = ()
+
+    def __repr__(self) -> str:
+        texts = f"{len(self.marked):,} texts, {self.counts.rows:,} {self.run.extraction.noun}"
+        return f"{type(self).__name__}({str(self.folder.home)!r}, {texts}, {self._decided()})"
 
     @cached_property
     def of_text(self) -> Mapping[int, list[tuple[Passage, Outcome]]]:

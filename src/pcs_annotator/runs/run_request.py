@@ -49,6 +49,7 @@ class RunRequest(CommandSettings):
     ask_gold_sample: Callable[[int], GoldSample] | None = None  # asks a person how so many gold rows were chosen
     follow: Follow | None = field(default=None, repr=False)  # called with the counters of what is asked next
     whole_table: pa.Table | None = None  # the user's table, of which `data` has what is about one of several variables
+    data_source: str = ""  # what that table is called
     paid: Tally = field(default_factory=Tally, repr=False)  # by this command so far; all variables share it
     working: Callable[[str], AbstractContextManager[object]] = nullcontext  # shows what is done while it takes its time
     say: Say = warn_user  # called with whom the run waits for, and where an earlier ledger is kept
@@ -68,6 +69,8 @@ class RunRequest(CommandSettings):
     @property
     def data_name(self) -> str:
         """What the run folder calls the data."""
+        if self.data_source:
+            return self.data_source
         return str(self.data) if isinstance(self.data, Path | str) else chunks.name_in_memory(self.data)
 
     def open_data(self) -> TableStream:

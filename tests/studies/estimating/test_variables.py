@@ -32,7 +32,7 @@ def test_shares_of_all_labels_and_means_of_scales_have_intervals(
     assert tone["corrected"]["value"] == pytest.approx(sum(k * s for k, s in enumerate(shares, 1)), abs=0.05)
     assert "tone" in (tmp_path / "found-means.csv").read_text()
     assert main(["estimate", str(run), "--by", "source"]) == 0
-    assert "Means of scales and numbers" in capsys.readouterr().out
+    assert "Means of scales, numbers and counts" in capsys.readouterr().out
 
 
 def test_a_variable_without_gold_is_named_and_options_for_one_are_refused(

@@ -96,18 +96,21 @@ def _show_variables(book: Book, request: evaluate.EvaluateRequest) -> None:
     if request.out is not None:
         evaluate.check_folder(request.out)
 
+    problems = list[str]()
+
     def compared(folder: Path) -> evaluate.Evaluated | None:
         out = request.out and request.out / folder.relative_to(book.path / VARIABLES)
         try:
             return evaluate.evaluate_source(replace(request, source=folder, out=out))
-        except GoldError:  # this variable has none, or too little
+        except GoldError as error:  # this variable has none, or too little
+            problems.append(str(error))
             return None
 
     with options.gathered_warnings("comparing methods on the gold rows") as notes:
         results = book.each(compared)
     evaluated = {name: result for name, result in results.items() if result is not None}
     if not evaluated:
-        raise GoldError(f"no variable of {book.path} has enough gold to compare methods: pcs review {book.path}")
+        raise GoldError(f"methods cannot be compared on any variable of {book.path}: {problems[0]}")
     without = [name for name in results if name not in evaluated]
     parts = {name: evaluated_json(result, ()) for name, result in evaluated.items()}
     options.show(

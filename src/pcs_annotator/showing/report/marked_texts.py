@@ -83,8 +83,8 @@ def _texts(result: PassageResult) -> Iterator[b.Block]:
             break
         shown.append(_text(result, row, start, end))
     if shown:
-        yield tag("div", *shown[:AT_FIRST], class_="marked-texts")
         yield legend(result.config.task.labels, ("accept", "review"))
+        yield tag("div", *shown[:AT_FIRST], class_="marked-texts")
     if more := shown[AT_FIRST:]:
         yield b.Folded(f"{counted(len(more), 'more text')}", [tag("div", *more, class_="marked-texts")])
     if len(shown) < len(texts):

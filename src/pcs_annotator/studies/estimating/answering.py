@@ -105,7 +105,9 @@ def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Est
         differences=adjusted([line for estimated in each for line in estimated.differences], adjust),
         missing=list(dict.fromkeys(group for estimated in each for group in estimated.missing)),
         notes=[*dict.fromkeys(note for estimated in each for note in estimated.notes), *notes],
-        title="Share of the texts that have a label" if first.kind == "share" else "Means of scales and numbers",
+        title="Share of the texts that have a label"
+        if first.kind == "share"
+        else "Means of scales, numbers and counts",
     )
 
 
