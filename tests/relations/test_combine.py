@@ -126,7 +126,7 @@ def chosen(name: str, **options: bool) -> Relation:
 
 
 @pytest.mark.parametrize("name", QUESTION)
-@pytest.mark.parametrize("options", [{}, {"rewriter": True, "judged": True}])
+@pytest.mark.parametrize("options", [{}, {"rewriter": True}])
 def test_every_text_stays_as_it_is_free_of_charge(name: str, options: dict[str, bool]) -> None:
     relation = chosen(name, **options)
     assert isinstance(relation, QuestionRelation)

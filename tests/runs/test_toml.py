@@ -13,7 +13,6 @@ GOOD = """
 [relations]
 use = ["original", "voice", "polite"]
 rewriter = "groq:llama-3.1-8b-instant"
-judge = true
 
 [relations.polite]
 prompt = "Say it politely: {text}"
@@ -31,7 +30,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_users_own_relation_is_read_with_its_expectation(tmp_path: Path) -> None:
     settings = read_config(written(tmp_path, GOOD), tmp_path).relations
     assert settings.use == ("original", "voice", "polite")
-    assert settings.judge
+    assert settings.rewriter == "groq:llama-3.1-8b-instant"
     assert settings.own["polite"].prompt == "Say it politely: {text}"
     assert settings.own["polite"].expects.longest == 3.0
 
@@ -71,7 +70,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
 def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
     assert read_config(None, tmp_path) == Config()
     written(tmp_path, GOOD)
-    assert read_config(None, tmp_path).relations.judge
+    assert read_config(None, tmp_path).relations.rewriter
 
 
 @pytest.mark.parametrize(
@@ -80,11 +79,11 @@ def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
         ("[relations.x]\nprompt = 3\n", r"line 2: relations\.x\.prompt.* 3.*text"),
         ("[relations.x]\nversion = '2'\n", r"line 1: relations\.x.*prompt"),
         ("[relations.x]\nprompt = ''\n", r"line 1: relations\.x.*prompt"),
-        ("[relations]\njudge = 'yes'\n", r"line 2: relations\.judge.*'yes'.*true or false"),
+        ("[ask]\ntogether = 'yes'\n", r"line 2: ask\.together.*'yes'.*true or false"),
         ("[relations]\n\nuse = 'voice'\n", r"line 3: relations\.use.*'voice'.*list"),
         ("[relations]\nuse = [1]\n", r"line 2: relations\.use.*\[1\].*list"),
-        ("[relations]\njugde = true\n", r"line 2: relations\.jugde.*judge"),
-        ("[relatoins]\njudge = true\n", r"line 1: relatoins.*ask, data, learn, relations, task"),
+        ("[relations]\nrewritter = ''\n", r"line 2: relations\.rewritter.*rewriter"),
+        ("[relatoins]\nuse = []\n", r"line 1: relatoins.*ask, data, learn, relations, task"),
         ("relations = 3\n", r"line 1: relations.* 3.*\[relations\]"),
         (
             "[relations.x]\nprompt = 'Rewrite.'\nnegations = 'many'\n",

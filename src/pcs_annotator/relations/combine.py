@@ -4,14 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
+from pcs_annotator.base.concurrency import off_loop
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import ORIGINAL, CheckResult, Expectation, Status, Variant
 from pcs_annotator.relations.base import Context, MadeOf, Original, QuestionRelation, Relation, relations, rephrased
 from pcs_annotator.relations.check_words import Rewrite
-from pcs_annotator.relations.checks import check_rewrite
+from pcs_annotator.relations.checks import run_checks
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.question import LabelOrder, Suggestion, WithExamples, Wording
 
@@ -79,7 +81,6 @@ class CheckedRelation(MadeOf):
 
     inner: Relation  # the relation that rewrites
     name: str  # as it appears in tables
-    judged: bool = False  # whether to also ask the rewriter if a rewrite means the same
 
     @property
     def parts(self) -> tuple[Relation, ...]:
@@ -92,9 +93,8 @@ class CheckedRelation(MadeOf):
         return self.inner.expects
 
     def calls(self, text: str) -> float:
-        """Return the most calls: each attempt may be judged, and a rejected one is followed by another."""
-        attempt = self.inner.calls(text) + self.judged
-        return attempt if self.inner.deterministic else 2 * attempt
+        """Return the most calls: a rejected rewrite is followed by another."""
+        return self.inner.calls(text) * (1 if self.inner.deterministic else 2)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite if it passes; a rejected one is tried once more, with the reason in the prompt."""
@@ -109,7 +109,7 @@ class CheckedRelation(MadeOf):
         if variant.status != "changed" or variant.text is None:
             return variant
         rewrite = Rewrite(text, variant.text, self.expects)
-        verdicts = await check_rewrite(rewrite, context.ask if self.judged else None)
+        verdicts = await off_loop(len(text), partial(run_checks, rewrite))
         reason = "; ".join(verdict.detail for verdict in verdicts if not verdict.passed)
         if not reason:
             return replace(variant, checks=verdicts)
@@ -144,13 +144,11 @@ class RelationOptions:
         rewriter: Whether there is a model that rewrites.
         own: The user's relations by name; they take precedence over all others. A function is a relation, too.
         checked: Whether rewrites are checked.
-        judged: Whether to also ask the rewriter if a rewrite means the same.
     """
 
     rewriter: bool = False
     own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
     checked: bool = True
-    judged: bool = False
 
 
 def choose_relations(specs: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
@@ -199,7 +197,7 @@ def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
         return relation
     if isinstance(relation, CheckedRelation | InTurn | FirstOf | QuestionRelation):
         return relation
-    return CheckedRelation(relation, name, options.judged)
+    return CheckedRelation(relation, name)
 
 
 def find_relation(name: str, options: RelationOptions) -> Relation:

@@ -372,7 +372,7 @@ DEFAULT = ("voice", "double-negation", "synonym")  # the paper's relations
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
     """Return how these settings turn names into relations."""
-    return RelationOptions(rewriter=rewriter, own=own_relations(settings), judged=settings.judge)
+    return RelationOptions(rewriter=rewriter, own=own_relations(settings))
 
 
 def own_relations(settings: RelationSettings) -> dict[str, Relation]:

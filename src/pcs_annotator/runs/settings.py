@@ -185,13 +185,11 @@ class RelationSettings(SettingsSection):
     Attributes:
         use: Relations to ask under; default: those that suit the models, which pcs plan shows.
         rewriter: The model that rewrites texts, as provider:model; default: rules do.
-        judge: Also ask the rewriter whether each rewrite means the same as the text.
         own: Relations that the user defines, each in a table `[relations.NAME]`.
     """
 
     use: tuple[str, ...] = setting((), "--relations A,B", name="relations")
     rewriter: str = setting("", "--rewriter MODEL")
-    judge: bool = False
     own: Mapping[str, OwnRelation] = field(default_factory=dict, metadata=TABLES)
 
 

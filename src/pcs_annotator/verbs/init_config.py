@@ -43,7 +43,6 @@ models = ["embedded:smollm2"]
 [relations]
 # use = ["original", "order", "wording", "case"]
 # rewriter = "groq:llama-3.1-8b-instant"
-# judge = true
 
 [learn]
 optimiser = "auto"

@@ -146,7 +146,7 @@ def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch
         digest_of(settings={"draws": 2}),
         digest_of(settings={"answers": "hard"}),
         digest_of(settings={"questions": {"scripted:hash": ["original"]}}),
-        digest_of(settings={"choosing": RelationOptions(judged=True)}),
+        digest_of(settings={"choosing": RelationOptions(checked=False)}),
     ]
     with monkeypatch.context() as patch:
         patch.setattr("pcs_annotator.asking.engine.job.code_stamp", lambda: "another version")
