@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks.development_data import Dataset
 from benchmarks.spending import Trial, panels, trials
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Relation, RelationOptions, Task, Votes
-from pcs_annotator.asking.batches.batches import BatchSettings, read_batches
+from pcs_annotator.asking.batches.batch import read_batches
+from pcs_annotator.asking.batches.waves import BatchSettings
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.votes import Strategy
 from pcs_annotator.judging.early_stop import learn_frugal

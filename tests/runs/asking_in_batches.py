@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator import CollectSettings, Item, Task, Votes
-from pcs_annotator.asking.batches.batches import BatchRecord, BatchSettings, read_batches
+from pcs_annotator.asking.batches.batch import Batch, read_batches
+from pcs_annotator.asking.batches.waves import BatchSettings
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.asking.ledger.sqlite import Ledger
@@ -105,7 +106,7 @@ class Desk:
             return ledger.bills()
 
     @property
-    def records(self) -> list[BatchRecord]:
+    def records(self) -> list[Batch]:
         """The batches so far."""
         return read_batches(self.folder / "batches.json")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.batches.batches import read_batches
+from pcs_annotator.asking.batches.batch import read_batches
 from tests.runs.asking_in_batches import KEY, MODELS
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process

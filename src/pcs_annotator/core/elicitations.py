@@ -13,9 +13,9 @@ from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.base.registry import Registry
 
 elicitations: Registry[Any] = Registry(
-    "elicitation", "pcs_annotator.elicitations", ["pcs_annotator.asking.annotators.elicitations.guesses"]
+    "elicitation", "pcs_annotator.elicitations", ["pcs_annotator.asking.annotators.elicitation"]
 )
-"""Every kind, users' own included; `asking/annotators/elicitations/elicitation.py` says what each must do."""
+"""Every kind, users' own included; `asking/annotators/elicitation.py` says what each must do."""
 
 LING_1S = "ling-1s"
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Self
 
-from pcs_annotator.asking.annotators.together import NO, YES
+from pcs_annotator.asking.annotators.reply import NO, YES
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Queue, Verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
-from pcs_annotator.asking.batches.batches import BatchSettings
+from pcs_annotator.asking.batches.waves import BatchSettings
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, LedgerSpending
 from pcs_annotator.asking.engine.call import Asker, Patience
 from pcs_annotator.asking.engine.collect import in_blocks

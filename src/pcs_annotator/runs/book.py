@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pcs_annotator.asking.annotators.together import NO, YES
+from pcs_annotator.asking.annotators.reply import NO, YES
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.relations.phrases import phrases_around

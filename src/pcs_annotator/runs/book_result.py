@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pcs_annotator.asking.annotators.together import YES
+from pcs_annotator.asking.annotators.reply import YES
 from pcs_annotator.core import outcome as names
 from pcs_annotator.judging.promise.sets import SetResult
 from pcs_annotator.runs.book import Book

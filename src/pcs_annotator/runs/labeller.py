@@ -314,7 +314,7 @@ class RunEngine:
     @classmethod
     async def _enter(cls, fitted: FittedRun) -> "RunEngine":
         async with AsyncExitStack() as stack:
-            ledger = open_ledger(fitted.ledger, shared=True)
+            ledger = open_ledger(fitted.ledger)
             stack.enter_context(ledger)
             stack.push_async_callback(partial(ask.close_models, fitted.job))
             labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings))

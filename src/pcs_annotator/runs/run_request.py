@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pcs_annotator.asking.batches.batches import BatchSettings
+from pcs_annotator.asking.batches.waves import BatchSettings
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.lock import Say
 from pcs_annotator.base.errors import PcsError, warn_user

@@ -123,7 +123,7 @@ class Service:
             self._stream = self._closing.enter_context(Stream(self.folder.stream))
             if fitted.saving.keep_days:
                 self._stream.purge(fitted.saving.keep_days)
-            ledger = open_ledger(self._ledger, shared=True)
+            ledger = open_ledger(self._ledger)
             self._closing.enter_context(ledger)
             self._ledger_file = self._file_number()
             labeller = Labeller(fitted, ask.open_asker(ledger, fitted.settings), self._stream)

@@ -92,7 +92,7 @@ async def _answers(run: Run, text: str, options: LoadOptions, *, delete: bool) -
     settings = replace(settings, budget=Budget(calls=0), progress=False)
     job = job_of(run, settings)
     try:
-        with open_ledger(ledger_of(run.folder, run.config), shared=True) as ledger:
+        with open_ledger(ledger_of(run.folder, run.config)) as ledger:
             keys = _watched(ledger)
             await run_job(job, [Item(id="forgotten", text=text)], ask.open_asker(ledger, settings))
             return ledger.prune(keys=sorted(keys)) if delete and keys else len(keys)

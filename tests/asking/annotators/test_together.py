@@ -8,7 +8,7 @@ import pytest
 
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.annotators.together import read_part
+from pcs_annotator.asking.annotators.reply import read_part
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.task import AskedTogether, Part, Phrasing
 from pcs_annotator.core.votes import Vote

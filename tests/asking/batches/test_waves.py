@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, PromptedRelation, RelationOptions
-from pcs_annotator.asking.batches import batches
-from pcs_annotator.asking.batches.batches import write_batches
-from pcs_annotator.asking.engine import batch
+from pcs_annotator.asking.batches import batch, waves
+from pcs_annotator.asking.batches.batch import write_batches
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.call import Patience
 from pcs_annotator.base.errors import AccessDenied, ConfigError, Interrupted, ModelError, ServerTrouble, TableError
@@ -39,7 +38,7 @@ def test_a_batch_gives_the_votes_of_live_calls_at_half_their_price(tmp_path: Pat
         stats = desk.stub.stats()
         assert (stats.answered, stats.asked_again) == (60, 0)
         (record,) = desk.records
-        assert (record.end, record.answered, record.keys) == ("done", 60, set())
+        assert (record.end, record.answered, record.keys) == ("done", 60, [])
         assert record.usd == pytest.approx(bill.usd)
 
     at_desk(tmp_path, Behaviour(), test)
@@ -403,7 +402,7 @@ def test_a_model_that_does_not_exist_is_an_error_although_its_batch_ended(tmp_pa
 
 def test_progress_is_shown_while_batches_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(desk: Desk) -> None:
-        monkeypatch.setattr(batches, "SAY_SECONDS", 0.0)
+        monkeypatch.setattr(waves, "SAY_SECONDS", 0.0)
         asking = asyncio.create_task(desk.ask(texts(60)))
         while "batches: 0 of 60 requests are done" not in desk.said:
             await asyncio.sleep(0.01)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
-from typing import Any
 
-from pcs_annotator.asking.annotators.elicitations.elicitation import Elicitation, Messages, Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitation import Elicitation, Messages, Stated, elicitation_of
 from pcs_annotator.asking.annotators.extraction import EXTRACTION_TOKENS, answer_form, read_quotations
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
@@ -17,8 +16,7 @@ from pcs_annotator.asking.annotators.prompt import (
     question_parts,
     task_prompt,
 )
-from pcs_annotator.asking.annotators.reply import read_label, read_number
-from pcs_annotator.asking.annotators.together import TOKENS_PER_PART, read_part
+from pcs_annotator.asking.annotators.reply import TOKENS_PER_PART, read_label, read_number, read_part
 from pcs_annotator.base.display import brief
 from pcs_annotator.base.errors import warn_user
 from pcs_annotator.core.chat import (
@@ -276,8 +274,7 @@ def _complete_text(reply: Reply) -> str:
 
 @lru_cache(maxsize=64)
 def _conversation(kind: str, style: PromptStyle) -> Elicitation:
-    made: Any = elicitation_of(kind)
-    return replace(made, style=style)
+    return replace(elicitation_of(kind), style=style)
 
 
 def _name_of(model: object) -> str:

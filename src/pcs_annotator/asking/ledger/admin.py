@@ -106,18 +106,16 @@ class LedgerAdmin(ABC):
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
 
+    @abstractmethod
     async def claim(self, key: bytes) -> Reply | None:
-        """Claim a call before paying for it; if another process has got the reply meanwhile, return that instead.
-
-        Where only one process at a time asks, every call is its own.
-        """
-        return None
+        """Claim a call before paying for it; if another task or process has got the reply, return that instead."""
 
     @abstractmethod
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely stored."""
 
-    def give_up(self, key: bytes) -> None:  # noqa: B027  # where nothing is claimed, there is nothing to do
+    @abstractmethod
+    def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
 
     @abstractmethod

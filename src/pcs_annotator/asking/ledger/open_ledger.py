@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Union
 
 from pcs_annotator.asking.ledger.sqlite import Ledger
@@ -15,19 +14,9 @@ if TYPE_CHECKING:
 AnyLedger = Union[Ledger, "PostgresLedger"]
 
 
-def open_ledger(address: LedgerAddress, *, shared: bool = False) -> AnyLedger:
-    """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager.
-
-    With `shared`, other processes may ask with the same file at the same time; otherwise the caller holds its lock.
-    Windows has no locks for that: there, a call that two processes make at the same moment is paid twice.
-    """
-    if not on_server(address):
-        if not shared or sys.platform == "win32":
-            return Ledger(address)
-        from pcs_annotator.asking.ledger.shared_file import SharedLedger
-
-        return SharedLedger(address)
-    return open_server_ledger(address)
+def open_ledger(address: LedgerAddress) -> AnyLedger:
+    """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager."""
+    return open_server_ledger(address) if on_server(address) else Ledger(address)
 
 
 def open_server_ledger(address: LedgerAddress, *, worker: str = "", run: str = "") -> PostgresLedger:

@@ -4,13 +4,14 @@ import asyncio
 import json
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, BinaryIO, NamedTuple, get_args
 
 from pcs_annotator.asking.ledger import admin
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerEntry, LedgerSums, Row, add_own
@@ -18,9 +19,13 @@ from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Usage
 from pcs_annotator.models.logprobs import pack, unpack
 
+if sys.platform != "win32":
+    import fcntl
+
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
+POLL_SECONDS = 0.1  # pause between looks for the replies that other processes are getting
 CACHE_KILOBYTES = 32_000
 PAGES_PER_CHECKPOINT = 8_000  # keys are random, so every page of a large ledger is needed and changed again
 
@@ -156,6 +161,10 @@ class Ledger(LedgerAdmin):
     Use it as a context manager. `put` returns when the reply is safely in the file. Replies that arrive within a
     millisecond are committed together, in the event loop's thread: a commit is cheap, and passing it to another thread
     would cost more than it saves.
+
+    A claim is a lock on one byte of an empty file next to the ledger, at a place that follows from the call. The system
+    ends it when its process ends, in whatever way. Tasks of one process are not kept apart. Windows has no such locks:
+    there, a call that two processes make at the same moment without the lock of the ledger is paid twice.
     """
 
     _day = _DAY.format("")
@@ -166,6 +175,7 @@ class Ledger(LedgerAdmin):
         self._pending: list[tuple[LedgerEntry, asyncio.Future[None]]] = []
         self._paid: dict[int, float] | None = None  # day → dollars, of calls stored here, if sums are kept
         self._seen = 0
+        self._claims: BinaryIO | None = None
 
     def __enter__(self) -> "Ledger":
         with self._explained():
@@ -182,6 +192,9 @@ class Ledger(LedgerAdmin):
         if self._connection is not None:
             self._connection.close()
             self._connection = self._paid = None
+        if self._claims is not None:
+            self._claims.close()
+            self._claims = None
 
     def _connect(self) -> sqlite3.Connection:
         if self.path.exists() and not os.access(self.path.parent, os.W_OK):
@@ -227,14 +240,43 @@ class Ledger(LedgerAdmin):
                 replies.update((row[0], reply_of(*row[1:])) for row in rows)
         return replies
 
+    async def claim(self, key: bytes) -> Reply | None:
+        """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
+        while True:
+            claimed = self._lock(key)
+            reply = (await self.find([key])).get(key)
+            if claimed and reply is not None:
+                self.give_up(key)
+            if claimed or reply is not None:
+                return reply
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _lock(self, key: bytes) -> bool:
+        if sys.platform == "win32":
+            return True
+        with self._explained():
+            if self._claims is None:
+                self._claims = Path(f"{self.path}-claims").open("wb")  # noqa: SIM115  # closed with the ledger
+            try:
+                fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
+            except BlockingIOError:
+                return False
+        return True
+
+    def give_up(self, key: bytes) -> None:
+        """End the claim on a call."""
+        if self._claims is not None and sys.platform != "win32":
+            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+
     async def put(self, entry: LedgerEntry) -> None:
-        """Store a paid call; returns once it is in the file."""
+        """Store a paid call, and end the claim on it; returns once it is in the file."""
         loop = asyncio.get_running_loop()
         stored: asyncio.Future[None] = loop.create_future()
         if not self._pending:
             loop.call_later(GATHER_SECONDS, self._commit)
         self._pending.append((entry, stored))
         await stored
+        self.give_up(entry.key)
 
     def _commit(self) -> None:
         """Write all pending replies in one transaction."""
@@ -336,6 +378,10 @@ class Ledger(LedgerAdmin):
             raise LedgerError(f"{self.path}: somebody has changed an answer in it ({error}): {remedy}") from error
         except OSError as error:
             raise LedgerError(f"{self.path}: {error.strerror or error}; choose another path for the ledger") from error
+
+
+def _byte_of(key: bytes) -> int:
+    return int.from_bytes(key[:7], "big")
 
 
 def _remedy(error: sqlite3.Error, path: Path) -> str:

@@ -1,6 +1,7 @@
-"""Stated probabilities of Tian et al. 2023: 1S and 2S top-k, with k guesses, and Ling 1S, with a phrase for one.
+"""Elicitations: ways to ask for a label together with its probability, and what is read from the replies.
 
-Guesses and probabilities are read from a reply by the first rule that finds any:
+Those of Tian et al. 2023 are built in: 1S and 2S top-k, with k guesses, and Ling 1S, with a phrase for one. Guesses and
+probabilities are read from a reply by the first rule that finds any:
 
 1. Keys such as `G1:`, `P1:`, `Guess:`, `Probability:`, in any order; a number after the guess is enough.
 2. Labels with a number after or before them: `Fake: 0.8`, `| Fake | 80 % |`, `{"Fake": 0.8}`; `80 % Fake`.
@@ -9,27 +10,96 @@ The first number of a label counts. Reasoning such as `<think>…</think>` and l
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pcs_annotator.asking.annotators.elicitations.elicitation import (
-    Elicitation,
-    Messages,
-    Stated,
-    elicitation,
-    followed_up,
-    opening,
-)
-from pcs_annotator.asking.annotators.prompt import OtherAnswer, build_messages
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
-from pcs_annotator.core.elicitations import LING_1S, PHRASES, top_k_kind
+from pcs_annotator.core.chat import Message
+from pcs_annotator.core.elicitations import LING_1S, PHRASES, elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
 
+Messages = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Probabilities that a model stated in its reply."""
+
+    # label → probability, for the labels it named, in the order of its guesses; each is between 0 and 1, and so is
+    # their sum
+    probabilities: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        total = sum(self.probabilities.values())
+        if total > 1:
+            shares = {label: value / total for label, value in self.probabilities.items()}
+            object.__setattr__(self, "probabilities", shares)
+
+    @property
+    def guess(self) -> str:
+        """The likeliest label; the first of equally likely ones."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    def over(self, labels: Sequence[str]) -> tuple[float, ...]:
+        """Return a row of `Votes.stated`: the probability of every label, nan for labels that were not named."""
+        return tuple(self.probabilities.get(label, float("nan")) for label in labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation(ABC):
+    """A conversation of one or two questions that ends with probabilities or a silence.
+
+    `style` is `plain` without a system role. Users' own may be any class with `name`, `first` and `next`.
+    """
+
+    style: PromptStyle = "chat"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Return the kind, as in `core.elicitations`."""
+
+    @abstractmethod
+    def first(self, task: Task, text: str) -> Messages:
+        """Return the first question about a text."""
+
+    @abstractmethod
+    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return what `next` does after at least one reply; what replies only repeat does not count."""
+
+    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return the next question after some replies, the stated probabilities, or why there are none."""
+        question = self.first(task, text)
+        return self.read(task, text, question, replies) if replies else question
+
+
+elicitation = elicitations.register  # decorator: register an elicitation class under a name
+
+
+def elicitation_of(kind: str) -> Elicitation:
+    """Return the elicitation of a kind such as `1s-top-4`, or of a registered name.
+
+    >>> elicitation_of("1s-top-4").name
+    '1s-top-4'
+    """
+    k = guesses_of(kind)
+    if kind in (top_k_kind(1, k), top_k_kind(2, k)):
+        return TopK(steps=int(kind[0]), k=k)
+    made: Elicitation = elicitations.create(kind)
+    return made
+
+
+def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
+    """Return a question like the one for a plain label, but with another form of answer, as in `OtherAnswer`."""
+    return build_messages(task, text, style=style, answer=OtherAnswer(wanted, last))
+
+
 _ONLY = "Write only these lines:"
-_LAST = "Answer with these lines and nothing else."
 # Possessive quantifiers, because a reply can be hostile: no pattern may try a second way to match the same characters.
 NUMBER = re.compile(
     r"(?<![\w.])([-−]?+)(\d{1,9}+(?:[.,]\d{1,12}+)?+|\.\d{1,12}+)(?:e(-\d{1,2}+))?+"
@@ -43,17 +113,13 @@ _ABOUT_A_HUNDRED = (90.0, 110.0)
 _UNCLEAR_UP_TO = 10.0
 
 
+@elicitation("1s-top-k")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TopK(Elicitation):
-    """k guesses (or as many as there are labels), in one or two steps.
+class TopK(Elicitation):
+    """k guesses (or as many as there are labels), with their probabilities in the same reply or in a second one."""
 
-    The first question also asks for `also`, and its reply has a `line` for every guess.
-    """
-
+    steps: int = 1
     k: int = 2
-    steps: ClassVar[int]
-    also: ClassVar[str]
-    line: ClassVar[str]
 
     @property
     def name(self) -> str:
@@ -64,36 +130,17 @@ class _TopK(Elicitation):
         """Return the first question."""
         size = min(self.k, len(task.labels))
         likeliest = "Name the likeliest label" if size == 1 else f"Name the {size} likeliest labels in order"
-        wanted = f"{likeliest}{self.also}. {_ONLY}\n{_numbered(self.line, size)}"
-        return build_messages(task, text, style=self.style, answer=OtherAnswer(wanted, _LAST))
-
-
-@elicitation("1s-top-k")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneStepTopK(_TopK):
-    """k guesses and their probabilities in one reply."""
-
-    steps: ClassVar[int] = 1
-    also: ClassVar[str] = ", each with the probability from 0 to 1 that it is right"
-    line: ClassVar[str] = "G{n}: <label>\nP{n}: <probability>"
+        also, line = ", each with the probability from 0 to 1 that it is right", "G{n}: <label>\nP{n}: <probability>"
+        if self.steps > 1:
+            also, line = "", "G{n}: <label>"
+        wanted = f"{likeliest}{also}. {_ONLY}\n{_numbered(line, size)}"
+        return opening(task, text, wanted=wanted, last="Answer with these lines and nothing else.", style=self.style)
 
     def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the probabilities in the reply."""
-        return read_probabilities(own_words(replies[0], text, question), task.labels)
-
-
-@elicitation("2s-top-k")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TwoStepTopK(_TopK):
-    """k guesses in the first reply, their probabilities in the second."""
-
-    steps: ClassVar[int] = 2
-    also: ClassVar[str] = ""
-    line: ClassVar[str] = "G{n}: <label>"
-
-    def read(self, task: Task, text: str, question: Messages, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the question for the probabilities, then the probabilities in the replies."""
+        """Return the probabilities in the replies, or the question for them."""
         answers = [own_words(reply, text, question) for reply in replies]
+        if self.steps == 1:
+            return read_probabilities(answers[0], task.labels)
         guesses = read_guesses(answers[0], task.labels)[: self.k]
         if not guesses:
             return "no label in reply"
@@ -102,7 +149,13 @@ class TwoStepTopK(_TopK):
         made = "\n".join(f"G{n}: {label}" for n, label in enumerate(guesses, start=1))
         lines = _numbered("P{n}: <probability>", len(guesses))
         asked = f"What is the probability, from 0 to 1, that each of your guesses is right? {_ONLY}\n{lines}"
-        return followed_up(question, made, asked)
+        return (*question, Message("assistant", made), Message("user", asked))
+
+
+@elicitation("2s-top-k")
+def two_steps() -> TopK:
+    """Return the elicitation that asks for guesses first, and then for their probabilities."""
+    return TopK(steps=2)
 
 
 def _numbered(line: str, size: int) -> str:

@@ -24,7 +24,7 @@ from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import Reply
 
 async def main():
-    with open_ledger(sys.argv[1], shared=True) as ledger:
+    with open_ledger(sys.argv[1]) as ledger:
         for key in (b"a" * 16, b"b" * 16, b"c" * 16):
             assert await ledger.claim(key) is None
         print("claimed", flush=True)
@@ -50,7 +50,7 @@ def test_a_call_of_another_process_is_waited_for_until_it_is_answered_given_up_o
         lines = other.stdin, other.stdout
 
         async def main() -> None:
-            with open_ledger(path, shared=True) as ledger:
+            with open_ledger(path) as ledger:
                 answered, given_up, lost = (asyncio.create_task(ledger.claim(key)) for key in KEYS)
                 await asyncio.sleep(0.2)
                 assert not any(task.done() for task in (answered, given_up, lost))
@@ -68,7 +68,7 @@ def test_a_call_of_another_process_is_waited_for_until_it_is_answered_given_up_o
 
 def test_what_was_stored_between_looking_and_claiming_is_not_paid_for_again(tmp_path: Path) -> None:
     async def main() -> None:
-        with open_ledger(tmp_path / "ledger.db", shared=True) as ledger:
+        with open_ledger(tmp_path / "ledger.db") as ledger:
             ledger.give_up(KEYS[0])  # nothing has been claimed
             assert await ledger.claim(KEYS[0]) is None
             await ledger.put(entry_of(KEYS[0], "m", "label", Reply(text="good"), None))
