@@ -421,11 +421,11 @@ def test_a_pickled_pcs_predicts_the_same_without_the_dataset_and_without_asking_
 
 
 def test_without_a_dataset_all_votes_count_the_same() -> None:
-    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:typo|rule:frame"])
+    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=["rule:typo+rule:frame"])
     with pytest.warns(PcsWarning, match="all votes count the same"):
         assert is_distribution(pcs.annotate(ALIENS))
     assert pcs.weights.by_annotator == {"scripted:hash": 0.5, "scripted:hash:2": 0.5}
-    assert pcs.weights.by_relation == {"original": 0.5, "rule:typo/rule:frame": 0.5}
+    assert pcs.weights.by_relation == {"original": 0.5, "rule:typo+rule:frame": 0.5}
     with pytest.raises(LabelError, match="at least two labels"):
         PCS("Is it true?", None, ["scripted:hash"], relations=[]).annotate(ALIENS)
 

@@ -60,7 +60,7 @@ timeout = 2.5
 budget_usd = 1.0
 prices = {"openai:gpt-4o-mini" = [0.1, 0.2]}
 [relations]
-use = ["original", "frame", "case|llm:voice"]
+use = ["original", "frame", "case+llm:voice"]
 [learn]
 optimiser = "lr"
 max_error = 0.05

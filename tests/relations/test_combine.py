@@ -6,14 +6,7 @@ from pcs_annotator import Expectation, PromptedRelation, Relation, RelationOptio
 from pcs_annotator.base.errors import ConfigError, UnknownNameError
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.relations.base import Context, Original, QuestionRelation, relations, rephrased
-from pcs_annotator.relations.combine import (
-    CheckedRelation,
-    FirstOf,
-    InTurn,
-    choose_relations,
-    find_relation,
-    text_parts,
-)
+from pcs_annotator.relations.combine import CheckedRelation, InTurn, choose_relations, find_relation, text_parts
 from pcs_annotator.relations.function import FunctionRelation
 
 WITH_MODEL = RelationOptions(rewriter=True)
@@ -30,13 +23,11 @@ def test_a_bare_name_has_one_meaning_unless_it_is_ones_own_and_tables_show_it_as
     assert find_relation("voice", RelationOptions(rewriter=True, own={"voice": mine})) is mine
 
 
-def test_a_plus_makes_a_sequence_and_a_bar_a_choice() -> None:
-    both, either = choose_relations(["voice + synonym", "case|llm:noise"], WITH_MODEL)
+def test_a_plus_makes_a_sequence() -> None:
+    (both,) = choose_relations(["voice + synonym"], WITH_MODEL)
     assert isinstance(both, InTurn)
     assert [part.name for part in both.parts] == ["voice", "synonym"]
-    assert isinstance(either, FirstOf)
-    assert either.name == "case/llm:noise"
-    assert either.needs == {"rewriter"}
+    assert both.needs == {"rewriter"}
 
 
 def test_a_relation_of_an_installed_package_is_found() -> None:
@@ -59,7 +50,6 @@ def test_every_relation_but_the_original_is_checked() -> None:
         (["paraphrase"], WITHOUT, "'llm:paraphrase'.*--rewriter MODEL"),
         (["case+original"], WITHOUT, "'case.original'.*'original'"),
         (["case", "case"], WITHOUT, "'case'.*twice"),
-        (["case|llm:voice"], WITHOUT, "'llm:voice'.*--rewriter MODEL"),
         (["case+"], WITHOUT, "no relation.*''"),
     ],
 )
@@ -101,18 +91,11 @@ def test_one_failed_part_makes_the_whole_not_applicable(parts: tuple[Relation, .
     assert variant.reason == "never: the function gave nothing"
 
 
-def test_the_first_part_that_applies_is_taken_and_if_none_does_the_last_one_says_why() -> None:
-    variant = rewritten(FirstOf("either", (NEVER, LOUD, TWICE)))
-    assert (variant.relation, variant.text) == ("either", "A TEXT")
-    variant = rewritten(FirstOf("either", (LOUD, NEVER)), text="LOUD")
-    assert (variant.status, variant.reason) == ("not_applicable", "the function gave nothing")
-
-
 def test_a_composition_needs_and_allows_what_its_parts_do() -> None:
-    both, either = InTurn("loud+twice", (LOUD, TWICE)), FirstOf("loud/twice", (LOUD, TWICE))
-    assert (both.expects.longest, either.expects.longest) == (6.0, 3.0)
+    both = InTurn("loud+twice", (LOUD, TWICE))
+    assert both.expects.longest == 6.0
     assert (both.version, both.deterministic, both.needs) == ("1+3", True, frozenset())
-    assert both.calls("a text") == either.calls("a text") == 0.0
+    assert both.calls("a text") == 0.0
 
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"], wordings=["What is the mood?"])
@@ -157,12 +140,6 @@ def test_parts_change_the_question_in_turn_and_relations_of_the_text_leave_it_al
     assert (put.task.instruction, put.task.labels) == ("What is the mood?", ("negative", "neutral", "positive"))
     for name in ("original", "typo", "case+typo", "case|frame"):
         assert rephrased(chosen(name), Phrasing(task=TASK)) == Phrasing(task=TASK)
-
-
-@pytest.mark.parametrize("spec", ["order|case", "case|wording:2", "case|order+typo"])
-def test_what_always_applies_is_no_alternative(spec: str) -> None:
-    with pytest.raises(ConfigError, match=r"changes the question and always applies.*of its own"):
-        chosen(spec)
 
 
 def test_a_relation_of_one_s_own_may_change_the_question() -> None:

@@ -1,4 +1,4 @@
-"""Turns what a user writes, such as `case+typo` or `rule:case|llm:paraphrase`, into relations."""
+"""Turns what a user writes, such as `case+typo` or `wording:2`, into relations."""
 
 import re
 from collections import Counter
@@ -28,8 +28,13 @@ class InTurn(MadeOf):
     @property
     def expects(self) -> Expectation:
         """What all parts together may do."""
-        shortest, longest = (prod(getattr(part.expects, end) for part in self.parts) for end in ("shortest", "longest"))
-        return replace(_all_that_any_may(self.parts), shortest=shortest, longest=longest)
+        parts = [part.expects for part in self.parts]
+        return Expectation(
+            negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
+            shortest=prod(part.shortest for part in parts),
+            longest=prod(part.longest for part in parts),
+            misspells=any(part.misspells for part in parts),
+        )
 
     def rephrase(self, question: Phrasing) -> Phrasing:
         """Return the question after all parts that change it."""
@@ -51,28 +56,6 @@ class InTurn(MadeOf):
             if step.status != "original":
                 status = step.status
         return Variant(relation=self.name, status=status, text=current, source=text, checks=checks)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstOf(MadeOf):
-    """`a|b`: the first part that applies; a free part before a paid one saves calls."""
-
-    name: str
-    parts: tuple[Relation, ...]
-
-    @property
-    def expects(self) -> Expectation:
-        """What any part may do."""
-        return _all_that_any_may(self.parts)
-
-    async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the first accepted rewrite, or the result of the last part if there is none."""
-        variant = Variant(relation=self.name, status="not_applicable", source=text)
-        for part in self.parts:
-            variant = replace(await part.rewrite(text, context), relation=self.name)
-            if variant.status == "changed":
-                break
-        return variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +106,6 @@ def text_parts(relation: Relation) -> tuple[Relation, ...]:
     return () if isinstance(relation, QuestionRelation | Original) else (relation,)
 
 
-def _all_that_any_may(relations: Sequence[Relation]) -> Expectation:
-    parts = [relation.expects for relation in relations]
-    return Expectation(
-        negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
-        shortest=min(part.shortest for part in parts),
-        longest=max(part.longest for part in parts),
-        misspells=any(part.misspells for part in parts),
-    )
-
-
 _NUMBERED = re.compile(r"(order|wording|examples|suggestion):([1-9]\d{0,2})")
 
 
@@ -153,7 +126,7 @@ class RelationOptions:
 
 def choose_relations(specs: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
     """Return the relations of these names, in order; relations may be given as well."""
-    chosen = [_first_of(spec, options) if isinstance(spec, str) else _ready(spec, spec.name, options) for spec in specs]
+    chosen = [_in_turn(spec, options) if isinstance(spec, str) else _ready(spec, spec.name, options) for spec in specs]
     twice = [name for name, count in Counter(relation.name for relation in chosen).items() if count > 1]
     if twice:
         raise ConfigError(f"relation {twice[0]!r} is named twice: name each relation once")
@@ -164,24 +137,6 @@ def known_relations(own: Mapping[str, Relation] | None = None) -> list[Relation]
     """Return every known relation: built in, from plug-ins, and the user's own."""
     own = own or {}
     return [*(relations.create(name) for name in relations.names() if name not in own), *own.values()]
-
-
-def _first_of(spec: str, options: RelationOptions) -> Relation:
-    alternatives = [_in_turn(part.strip(), options) for part in spec.split("|")]
-    if len(alternatives) == 1:
-        return alternatives[0]
-    for alternative in alternatives:
-        if _changes_question(alternative):
-            raise ConfigError(
-                f"relation {spec!r}: {alternative.name!r} changes the question and always applies, so it cannot be one "
-                "of several alternatives: name it as a relation of its own"
-            )
-    return FirstOf(_shared_name(spec), tuple(alternatives))
-
-
-def _changes_question(relation: Relation) -> bool:
-    parts = relation.parts if isinstance(relation, InTurn) else ()
-    return any(map(_changes_question, parts)) if parts else isinstance(relation, QuestionRelation)
 
 
 def _in_turn(spec: str, options: RelationOptions) -> Relation:
@@ -195,7 +150,7 @@ def _in_turn(spec: str, options: RelationOptions) -> Relation:
 def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
     if relation.name == ORIGINAL or not options.checked:
         return relation
-    if isinstance(relation, CheckedRelation | InTurn | FirstOf | QuestionRelation):
+    if isinstance(relation, CheckedRelation | InTurn | QuestionRelation):
         return relation
     return CheckedRelation(relation, name)
 
@@ -233,10 +188,3 @@ def _numbered(family: str, number: int) -> Relation:
         "suggestion": Suggestion,
     }
     return numbered.get(family, WithExamples)(name, number)
-
-
-def _shared_name(spec: str) -> str:
-    """Return the name that all alternatives share, else all names joined by `/`, because vote tables use `|`."""
-    names = [part.strip() for part in spec.split("|")]
-    shared = {name.partition(":")[2] or name for name in names}
-    return shared.pop() if len(shared) == 1 else "/".join(names)

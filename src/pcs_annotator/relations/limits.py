@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from pcs_annotator.base.text import series
 from pcs_annotator.relations.base import Relation, relations
-from pcs_annotator.relations.combine import CheckedRelation, FirstOf, InTurn
+from pcs_annotator.relations.combine import CheckedRelation, InTurn
 from pcs_annotator.relations.function import NotApplicable, TextRule
 from pcs_annotator.relations.language import LIMITS, NAMES, known_language
 
@@ -85,8 +85,6 @@ def ruled_out(relation: Relation, text: str) -> bool:
         return ruled_out(relation.inner, text)
     if isinstance(relation, InTurn):
         return any(ruled_out(part, text) for part in relation.parts)
-    if isinstance(relation, FirstOf):
-        return all(ruled_out(part, text) for part in relation.parts)
     result = relation.function(text) if isinstance(relation, TextRule) else None
     return isinstance(result, NotApplicable) and result.reason in LIMITS
 

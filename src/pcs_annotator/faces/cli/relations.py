@@ -41,7 +41,7 @@ def list_(config: Path | None) -> None:
 def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int:
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
-    NAME may be a combination: voice+synonym applies one after the other, "case|llm:noise" the first that applies.
+    NAME may be a combination: voice+synonym applies one after the other.
     For a relation that changes the question, such as order, it shows how the question reads, with the task of pcs.toml.
     Exit code 1 if the relation does not apply to the text.
     """
@@ -95,7 +95,7 @@ NEEDS = {"rewriter": "--rewriter MODEL", "examples": "--examples, or gold rows"}
 NAMES = (
     "A bare name such as voice or case means llm:voice or rule:case.",
     "More orders, wordings and sets of examples have numbers: order:2, order:3, …, wording:2, …, examples:2.",
-    "Combine them: voice+synonym (one after the other), case|llm:noise (the first that applies).",
+    "Combine them: voice+synonym applies one after the other.",
 )
 
 
