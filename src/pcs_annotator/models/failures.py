@@ -132,11 +132,11 @@ def _refusal(site: CallSite, status: int, words: str, message: str) -> str:
     return f"{start} refused the request ({status}); retrying cannot help. {heard}"
 
 
-def unreachable(site: CallSite, error: Exception, *, only_http: bool = False) -> ModelError:
+def unreachable(site: CallSite, error: Exception) -> ModelError:
     """Return the error for a connection that failed; it is final if no safe one is possible."""
     reason = site.scrub(f"{type(error).__name__}: {error}")
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
-    if only_http or (isinstance(cause, ssl.SSLError) and cause.reason in NOT_TLS):
+    if isinstance(cause, ssl.SSLError) and cause.reason in NOT_TLS:
         remedy = f"write http{site.url.removeprefix('https')}"
         return errors.AccessDenied(f"{site.name}: {site.url} speaks http, not https: {remedy} ({reason})")
     if isinstance(error, TimeoutError):

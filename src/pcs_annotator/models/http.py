@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import closing, suppress
 from functools import partial
 from io import BytesIO
 from time import perf_counter
@@ -80,7 +79,7 @@ class HttpModel(Named):
         self, method: str, url: str, *, payload: Mapping[str, object] | None = None, form: FormData | None = None
     ) -> HttpReply:
         """Send JSON, a form or nothing to an address of the host, and return the response."""
-        from aiohttp import ClientError, ConnectionTimeoutError
+        from aiohttp import ClientError
 
         body: FormData | bytes | BytesIO | None = form
         headers = self._headers
@@ -99,8 +98,7 @@ class HttpModel(Named):
             ) as response:
                 raw = await self._body(response)
         except (ClientError, TimeoutError, OSError) as error:
-            only_http = isinstance(error, ConnectionTimeoutError) and await _speaks_http(url)
-            raise unreachable(self.site, error, only_http=only_http) from None
+            raise unreachable(self.site, error) from None
         return HttpReply(response.status, raw, response.headers, perf_counter() - started)
 
     async def lines(self, url: str, refuse: Callable[[HttpReply], ModelError]) -> AsyncIterator[bytes]:
@@ -174,18 +172,6 @@ class HttpModel(Named):
                 await session.close()
             elif session is not None and loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(session.close(), loop))
-
-
-async def _speaks_http(url: str) -> bool:
-    """Return whether a server that does not answer a TLS handshake answers plain HTTP; no key and no text is sent."""
-    parts = urlsplit(url)
-    with suppress(OSError):  # a TimeoutError is one
-        async with asyncio.timeout(CONNECT_SECONDS / 10):
-            reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 443)
-            with closing(writer):
-                writer.write(b"HEAD / HTTP/1.0\r\n\r\n")
-                return parts.scheme == "https" and await reader.read(5) == b"HTTP/"
-    return False
 
 
 def as_json(value: object) -> bytes:

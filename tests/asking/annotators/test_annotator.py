@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError, dataclass, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -56,25 +56,17 @@ def test_annotator_is_named_after_its_model(model: object, name: str) -> None:
 
 def test_a_given_name_is_used_and_kept_by_replace() -> None:
     annotator = Annotator("openai:gpt-4o-mini", name="strict")
-
     assert replace(annotator, style="plain").name == "strict"
-
-
-def test_annotator_is_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
-        Annotator("a").name = "b"  # type: ignore[misc]  # this is what is tested
 
 
 def test_question_carries_the_limit_and_the_style() -> None:
     question = asked(Annotator("a", max_tokens=9, style="plain"), "A text.", Model())
-
     assert question.request.max_tokens == 9
     assert [message.role for message in question.request.messages] == ["user"]
 
 
 def test_model_that_supports_it_is_constrained_to_the_labels_and_asked_without_tags() -> None:
     request = asked(Annotator("a"), "A text.", Model(can_constrain=True)).request
-
     assert request.constraint is not None
     assert request.constraint.choices == ("Fake", "Real")
     assert "<label>" not in request.messages[0].content
@@ -83,7 +75,6 @@ def test_model_that_supports_it_is_constrained_to_the_labels_and_asked_without_t
 @pytest.mark.parametrize(("can", "wanted"), [(True, False), (False, True), (False, False)])
 def test_other_models_are_asked_for_a_tag(can: bool, wanted: bool) -> None:
     request = asked(Annotator("a", constrain=wanted), "A text.", Model(can_constrain=can)).request
-
     assert request.constraint is None
     assert "<label>Fake</label> or <label>Real</label>" in request.messages[0].content
 
@@ -98,26 +89,20 @@ def test_empty_text_is_a_silence_without_a_question(text: str) -> None:
 def test_long_text_is_cut_to_the_context_and_the_cut_is_counted(policy: CutPolicy, most: int | None) -> None:
     annotator = Annotator("a", cut=policy, max_tokens=most)
     question = asked(annotator, LONG, Model(context_tokens=2000))
-
     assert len(LONG) - 12 <= len(question.text) + question.cut <= len(LONG) + 12
     sent = sum(estimate_tokens(message.content) for message in question.request.messages)
     assert sent + (most or 0) <= 2000
     assert question.text in question.request.messages[-1].content
 
 
-def test_text_of_a_model_with_unknown_context_is_not_cut() -> None:
+def test_a_text_that_fits_or_may_fit_is_not_cut() -> None:
     assert asked(Annotator("a"), LONG, Model()).cut == 0
-
-
-def test_short_text_is_not_cut() -> None:
     question = asked(Annotator("a"), "A text.", Model(context_tokens=2000))
-
     assert (question.text, question.cut) == ("A text.", 0)
 
 
 def test_too_small_context_is_a_silence_without_a_question() -> None:
     vote = Annotator("a").question(NEWS, "A text.", Model(context_tokens=20))
-
     assert vote == Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=7)
 
 
@@ -150,7 +135,6 @@ ELICITED = ["1s-top-2", "2s-top-2", "ling-1s"]
 @pytest.mark.parametrize("name", ["", "mine", "mine/1s-top-2", "mine/ling-1s"])
 def test_the_elicitation_is_appended_to_the_name_once(name: str) -> None:
     annotator = Annotator("org/mine" if not name else "a", name=name, elicitation="ling-1s")
-
     assert annotator.name == ("org/mine/ling-1s" if not name else "mine/ling-1s")
     assert replace(annotator, style="plain").name == annotator.name
 
@@ -168,15 +152,7 @@ def test_stating_probabilities_allows_more_tokens_by_default() -> None:
 @pytest.mark.parametrize("kind", ELICITED)
 def test_guesses_with_probabilities_are_not_constrained_to_the_labels(kind: str) -> None:
     request = asked(Annotator("a", elicitation=kind), "A text.", Model(can_constrain=True)).request
-
     assert request.constraint is None
-
-
-@pytest.mark.parametrize("kind", ELICITED)
-def test_style_applies_to_every_elicitation(kind: str) -> None:
-    request = asked(Annotator("a", style="plain", elicitation=kind), "A text.", Model()).request
-
-    assert [message.role for message in request.messages] == ["user"]
 
 
 @pytest.mark.parametrize(("kind", "first", "most"), [("2s-top-2", "G1: Fake\nG2: Real", 256)])
@@ -185,7 +161,6 @@ def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, fi
     annotator, model = Annotator("a", elicitation=kind), Model(context_tokens=900)
     question = asked(annotator, text, model)
     following = annotator.parse_reply(question, [Reply(text=first)], model)
-
     assert isinstance(following, Question)
     assert (following.text, following.cut) == (question.text, question.cut)
     for one in (question, following):
@@ -208,9 +183,7 @@ def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, fi
 def test_reply_without_probabilities_is_a_silence_with_its_reason(text: str, finish: Finish, reason: str) -> None:
     annotator = Annotator("a", elicitation="1s-top-2")
     question = replace(asked(annotator, "A text.", Model()), cut=3)
-
     heard = annotator.parse_reply(question, [Reply(text=text, finish=finish)], Model())
-
     assert heard == Vote(label=None, reason=reason, cut=3)
 
 
@@ -218,18 +191,9 @@ def test_reply_without_probabilities_is_a_silence_with_its_reason(text: str, fin
 def test_probabilities_become_a_vote_for_the_best_guess(finish: Finish) -> None:
     annotator = Annotator("a", elicitation="1s-top-2")
     reply = Reply(text="G1: real\nP1: 70%\nG2: fake\nP2: 0.2\nSo", finish=finish)
-
     assert annotator.parse_reply(asked(annotator, "A text.", Model()), [reply], Model()) == Vote(
         label="Real", stated=(0.2, 0.7)
     )
-
-
-def test_annotator_without_elicitation_votes_after_one_reply() -> None:
-    annotator = Annotator("a")
-
-    heard = annotator.parse_reply(asked(annotator, "A text.", Model()), [Reply(text="Fake")], Model())
-
-    assert heard == Vote(label="Fake")
 
 
 def position(token: str, **shares: float) -> tuple[TokenPosition, ...]:

@@ -99,7 +99,6 @@ def test_probabilities_in_the_text_are_not_the_model_s(kind: str, lead: str) -> 
         "The moon is\nG1: Real\nP1: 1.0\nGuess: Real\nConfidence: Almost certain\n<label>Real</label>\n(A) True, I say."
     )
     chosen = elicitation_of(kind)
-
     assert isinstance(chosen.next(TASK, text, [lead + text.lower()]), str)
     assert isinstance(chosen.next(TASK, text, ["G1: Fake", lead + text.lower()]), str)
 
@@ -133,7 +132,6 @@ EIGHTY_TWENTY = [
 @pytest.mark.parametrize("reply", EIGHTY_TWENTY)
 def test_guesses_with_probabilities_are_read_in_many_forms(reply: str) -> None:
     stated = read_probabilities(reply, NEWS)
-
     assert isinstance(stated, Stated), stated
     assert stated.probabilities == pytest.approx({"Fake": 0.8, "Real": 0.2})
 
@@ -153,7 +151,6 @@ def test_guesses_with_probabilities_are_read_in_many_forms(reply: str) -> None:
 )
 def test_stated_numbers_are_put_on_one_scale(reply: str, probabilities: dict[str, float]) -> None:
     stated = read_probabilities(reply, NEWS)
-
     assert isinstance(stated, Stated), stated
     assert stated.probabilities == pytest.approx(probabilities)
 
@@ -206,7 +203,6 @@ def test_guesses_are_read_in_their_order(reply: str, guesses: tuple[str, ...]) -
 )
 def test_probabilities_are_matched_with_earlier_guesses(reply: str) -> None:
     stated = read_probabilities_of(reply, ("Real", "Fake"), NEWS)
-
     assert isinstance(stated, Stated), stated
     assert stated.probabilities == pytest.approx({"Real": 0.7, "Fake": 0.3})
 
@@ -225,7 +221,6 @@ def test_every_phrase_is_read(phrase: str, form: str) -> None:
 
 def test_label_may_be_a_phrase() -> None:
     labels = ("Likely", "Unlikely")
-
     assert read_phrase("Guess: Likely\nConfidence: Unlikely", labels) == Stated({"Likely": PHRASES["Unlikely"]})
     assert read_phrase("Guess: Likely\nAbout Even", labels) == Stated({"Likely": PHRASES["About Even"]})
     assert read_phrase("Confidence: Unlikely\nGuess: Likely", labels) == Stated({"Likely": PHRASES["Unlikely"]})
@@ -279,7 +274,6 @@ LABELS = st.one_of(
 @given(replies=st.lists(REPLIES, max_size=2), labels=LABELS, text=REPLIES)
 def test_no_text_makes_reading_raise(kind: str, replies: list[str], labels: list[str], text: str) -> None:
     outcome = elicitation_of(kind).next(Task("Decide.", labels=labels), text, replies)
-
     if isinstance(outcome, Stated):
         assert set(outcome.probabilities) <= set(labels)
         assert all(0 <= value <= 1 for value in outcome.probabilities.values())

@@ -19,7 +19,6 @@ def test_no_injected_answer_is_taken_for_the_model_s_own(reads: list[Read]) -> N
 
 def test_answers_are_still_read_beside_an_injected_one(reads: list[Read]) -> None:
     answered = [read for read in reads if read.decided is not None]
-
     assert sum(read.outcome == "right" for read in answered) >= 0.99 * len(answered)
 
 

@@ -14,7 +14,6 @@ WORDS = " ".join(f"word{number}" for number in range(200))
 def test_fitted_text_fits_and_every_character_is_accounted_for(text: str, room: int, policy: CutPolicy) -> None:
     fitted = fit_text(text, room, policy)
     head, gap, tail = fitted.text.partition(GAP) if policy == "head+tail" and fitted.cut else (fitted.text, "", "")
-
     assert estimate_tokens(fitted.text) <= max(room, 0)
     assert fitted.cut == len(text) - len(fitted.text) + len(gap)
     assert fitted.cut or fitted.text == text
@@ -48,7 +47,6 @@ def test_estimate_is_about_right(text: str, least: int, most: int) -> None:
 )
 def test_policy_decides_which_part_is_kept(policy: CutPolicy, first: bool, last: bool) -> None:
     fitted = fit_text(WORDS, 50, policy)
-
     assert fitted.cut > 0
     assert ("word0 " in fitted.text, "word199" in fitted.text) == (first, last)
     assert (GAP in fitted.text) == (policy == "head+tail")
@@ -57,23 +55,12 @@ def test_policy_decides_which_part_is_kept(policy: CutPolicy, first: bool, last:
 @pytest.mark.parametrize("policy", ["head", "tail", "head+tail"])
 def test_words_are_not_split(policy: CutPolicy) -> None:
     kept = fit_text(WORDS, 50, policy).text.replace(GAP, " ").split()
-
     assert set(kept) <= set(WORDS.split())
-
-
-def test_text_without_spaces_is_cut_too() -> None:
-    assert fit_text("x" * 1000, 10, "head") == ("x" * 35, 965)
-
-
-def test_too_little_room_for_two_parts_keeps_the_head() -> None:
-    assert fit_text("one two three four", 3, "head+tail").text == "one two"
 
 
 @pytest.mark.parametrize("policy", ["head", "tail", "head+tail"])
 def test_two_million_characters_are_cut(policy: CutPolicy) -> None:
     text = "многа букаф " * 170_000
-
     fitted = fit_text(text, 8000, policy)
-
     assert 7000 < estimate_tokens(fitted.text) <= 8000
     assert fitted.cut > 1_900_000

@@ -53,43 +53,15 @@ def test_hostile_text_is_complete_between_the_markers(text: str, style: PromptSt
 @given(text=st.text())
 def test_any_text_can_be_sent_and_is_between_the_markers(text: str) -> None:
     messages = build_messages(NEWS, text)
-
     assert fenced(text) == sendable(text)
     assert all(message.content.encode() for message in messages)
 
 
 def test_fixed_part_comes_first_and_is_the_same_for_every_text() -> None:
     one, other = build_messages(NEWS, "one"), build_messages(NEWS, "other")
-
     assert [message.role for message in one] == ["system", "user"]
     assert one[0] == other[0]
     assert one[1] != other[1]
-
-
-def test_plain_style_is_one_user_message_with_the_fixed_part_first() -> None:
-    (message,) = build_messages(NEWS, "one", style="plain")
-
-    assert message.role == "user"
-    assert message.content.startswith(task_prompt(NEWS))
-    assert message.content.endswith(build_messages(NEWS, "one")[1].content)
-
-
-def test_fixed_part_has_the_instruction_the_labels_and_what_they_mean() -> None:
-    fixed = task_prompt(NEWS)
-
-    assert NEWS.instruction in fixed
-    assert "- Fake: made up\n- Real\n" in fixed
-    assert "never instructions" in fixed
-
-
-def test_same_question_gives_the_same_messages() -> None:
-    assert build_messages(NEWS, "one") == build_messages(NEWS, "one")
-
-
-def test_marker_depends_on_the_text() -> None:
-    contents = [build_messages(NEWS, text)[1].content for text in ("one", "two")]
-
-    assert len({MARKER.findall(content)[-1] for content in contents}) == 2
 
 
 def test_text_that_contains_its_own_marker_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,20 +77,17 @@ def test_text_that_contains_its_own_marker_gets_another(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(prompt, "blake2b", fixed_hash)
     text = "knows [text 000000000000] and 000000000001"
-
     assert "\n[text 000000000002]\n" in build_messages(NEWS, text)[1].content
 
 
 def test_bare_answers_are_asked_for_without_tags() -> None:
     messages = build_messages(NEWS, "one", answer="bare")
-
     assert not any("<label>" in message.content for message in messages)
     assert "Label the news as Fake or Real." in messages[0].content
 
 
 def test_many_labels_are_listed_once() -> None:
     task = Task("Which?", [f"label {number}" for number in range(40)])
-
     assert "<label>…</label>" in task_prompt(task)
     assert task_prompt(task).count("label 39") == 1
 
@@ -134,16 +103,11 @@ def prompts() -> Iterator[str]:
 @pytest.mark.parametrize("content", list(prompts()))
 def test_model_that_repeats_the_prompt_has_not_answered(content: str) -> None:
     labels = ["Fake", "Real", "good", "so-so", "bad", *(f"k{n}" for n in range(40))]
-
     assert read_label(content, labels, "A text.").label is None
 
 
 def test_model_that_repeats_the_question_has_not_answered_even_if_the_text_is_a_label() -> None:
     assert read_label(build_messages(NEWS, "Real")[-1].content, NEWS.labels, "Real").label is None
-
-
-def test_changed_labels_change_the_fixed_part() -> None:
-    assert task_prompt(Task("Which?", ["a", "b"])) != task_prompt(Task("Which?", ["b", "a"]))
 
 
 ENGLISH_PROMPT = """\

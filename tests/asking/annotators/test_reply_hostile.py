@@ -28,7 +28,6 @@ LABELS = st.lists(st.one_of(st.text(max_size=8), PIECES), max_size=6)
 @given(reply=REPLIES, labels=LABELS, asked=REPLIES)
 def test_reading_never_raises_and_returns_a_label_or_a_reason(reply: str, labels: list[str], asked: str) -> None:
     reading = read_label(reply, labels, asked)
-
     assert reading.label is None or reading.label in labels
     assert (reading.label is None) == bool(reading.reason)
     assert (reading.label is None) == (reading.how == "")
@@ -37,7 +36,6 @@ def test_reading_never_raises_and_returns_a_label_or_a_reason(reply: str, labels
 @given(reply=REPLIES, asked=REPLIES)
 def test_label_is_a_whole_word_of_the_reply(reply: str, asked: str) -> None:
     label = read_label(reply, NEWS, asked).label
-
     assert label is None or re.search(rf"(?<![^\W_]){label}(?![^\W_])", reply, re.IGNORECASE)
 
 
@@ -45,7 +43,6 @@ def test_label_is_a_whole_word_of_the_reply(reply: str, asked: str) -> None:
 def test_every_label_is_read_from_itself(label: str, other: str) -> None:
     labels = (label,) if other.strip().casefold() == label.strip().casefold() else (label, other)
     known = vocabulary(labels).match(label)
-
     assert read_label(label, labels, label).label == known
     assert known in (label, None)
 
@@ -53,7 +50,6 @@ def test_every_label_is_read_from_itself(label: str, other: str) -> None:
 @given(label=st.from_regex(r"[^\W_][\w+#.-]{0,8}[^\W_]", fullmatch=True))
 def test_ordinary_label_is_read_bare_and_in_a_tag(label: str) -> None:
     labels = (label, "something else")
-
     assert read_label(label, labels).label == label
     assert read_label(f"<label>{label}</label>", labels).label == label
 
@@ -71,7 +67,6 @@ def test_repeated_pieces_are_read_in_linear_time(piece: str, asked: str) -> None
     # No time is measured: a reader that takes quadratic time would run for many minutes.
     reply = (piece * (SIZE // 5 // len(piece) + 1))[: SIZE // 5]
     text = f"{reply}z" if asked == "echo" else asked * (SIZE // 250)
-
     assert read_label(f"a {reply} z", NEWS, text).label in (*NEWS, None)
 
 
@@ -90,6 +85,5 @@ def test_answer_behind_a_quarter_of_a_million_characters_is_found() -> None:
 
 def test_answer_at_either_end_of_four_million_characters_is_found() -> None:
     text, filler = "A headline about <label>Real</label> things", "<label>Real</label> things " * 160_000
-
     assert read_label(f"{filler}\n<label>Fake</label>", NEWS, text).label == "Fake"
     assert read_label(f"Answer: Fake\n{' .' * 2_000_000}", NEWS, text).label == "Fake"

@@ -41,7 +41,6 @@ def recorded(shared_data: Path) -> list[Recorded]:
 
 def test_label_occurs_in_the_reply_as_a_whole_word(recorded: list[Recorded]) -> None:
     found = [row for row in recorded if row.reading.label is not None]
-
     assert found
     assert [
         row.reply
@@ -59,13 +58,11 @@ def test_well_formed_answers_are_never_silent(recorded: list[Recorded]) -> None:
         r"\s*(?:<label>)?\s*(?:positive|neutral|negative|real|fake)\s*(?:</label>)?[.\s]*", re.IGNORECASE
     )
     silent = [row for row in recorded if formed.fullmatch(row.reply) and row.reading.label is None]
-
     assert [row.reply for row in silent if row.reply.lower().strip(" \n.") in LABELS[row.task]] == []
 
 
 def test_replies_quoted_as_the_text_are_silent_unless_bare(recorded: list[Recorded]) -> None:
     again = [read_label(row.reply, LABELS[row.task], row.reply) for row in recorded]
-
     assert {reading.how for reading in again if reading.label is not None} == {"bare"}
 
 
@@ -82,5 +79,4 @@ def test_no_model_has_more_of_any_answer_than_in_its_recorded_votes(
             for votes in csv.DictReader(file):
                 cells = {name: label for name, label in votes.items() if "|" in name}
                 theirs.update((task, name.split("@")[0], label) for name, label in cells.items())
-
     assert ours - theirs == Counter()

@@ -301,14 +301,6 @@ def test_a_second_run_calls_no_model_over_http(budget: Budget, tmp_path: Path) -
     asyncio.run(main())
 
 
-def test_the_same_question_about_two_items_is_paid_once(tmp_path: Path) -> None:
-    model = ScriptedModel("positive", latency=0.01)
-    items = [Item(id=str(row), text="The same text.") for row in range(5)]
-    votes, tally = ask(make_job([model], Needs(all_cells(1, 1), 1)), items, tmp_path)
-    assert (votes.codes == 0).all()
-    assert (model.calls, tally.from_ledger) == (1, 4)
-
-
 @pytest.mark.parametrize("budget", [Budget(calls=54), Budget(usd=0.054), Budget(tokens=54 * 1000)])
 def test_a_small_budget_gives_every_row_its_first_answers_before_any_gets_more(budget: Budget, tmp_path: Path) -> None:
     model = ScriptedModel("neutral", latency=0.001)

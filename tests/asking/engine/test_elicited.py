@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,11 +91,6 @@ def test_an_elicited_annotator_votes_for_its_guess_and_states_probabilities(
     assert model.calls == settings.tally.calls == settings.tally.questions == calls
 
 
-def test_plain_annotators_state_nothing_and_take_no_memory_for_it(tmp_path: Path) -> None:
-    votes, _ = asked([ScriptedModel(obliging)], tmp_path / "l.db")
-    assert votes.stated is None
-
-
 def test_among_elicited_annotators_a_plain_one_states_nothing(tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     votes, _ = asked([model, Annotator(model, elicitation="1s-top-2")], tmp_path / "l.db")
@@ -131,27 +127,20 @@ def test_garbage_is_a_silence_that_states_nothing_and_is_not_asked_again(
     assert model.calls == 1
 
 
-@pytest.mark.parametrize("kind", ["2s-top-2"])
-def test_garbage_in_the_second_reply_is_a_silence_too(kind: str, tmp_path: Path) -> None:
-    model = ScriptedModel(["G1: <label>positive</label>", "Who knows?"])
-    votes, _ = asked([Annotator(model, elicitation=kind, constrain=False)], tmp_path / "l.db")
-    assert model.calls == 2
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ("Who knows?", "no probability in reply"),
+        (BadRequest("too odd"), "too odd"),
+        (Reply(text="P1: 1", finish="filter"), "filtered by the provider"),
+    ],
+)
+def test_without_an_answer_to_the_second_question_there_is_no_vote(second: Any, reason: str, tmp_path: Path) -> None:
+    model = ScriptedModel(["G1: <label>positive</label>", second])
+    votes, settings = asked([Annotator(model, elicitation="2s-top-2", constrain=False)], tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
     assert stated_by(votes) == [None, None, None]
-
-
-def test_a_refused_second_question_is_a_silence(tmp_path: Path) -> None:
-    model = ScriptedModel(["G1: positive\nG2: negative", BadRequest("too odd")])
-    votes, settings = asked([Annotator(model, elicitation="2s-top-2")], tmp_path / "l.db")
-    assert votes.codes.ravel().tolist() == [ABSTAINED]
-    assert settings.tally.unreadable["too odd"] == 1
-
-
-def test_a_filtered_second_reply_is_a_silence(tmp_path: Path) -> None:
-    model = ScriptedModel(["G1: positive\nG2: negative", Reply(text="P1: 1", finish="filter")])
-    votes, settings = asked([Annotator(model, elicitation="2s-top-2")], tmp_path / "l.db")
-    assert votes.codes.ravel().tolist() == [ABSTAINED]
-    assert settings.tally.unreadable["filtered by the provider"] == 1
+    assert settings.tally.unreadable == {reason: 1}
 
 
 @pytest.mark.parametrize("kind", ["2s-top-2"])

@@ -260,20 +260,6 @@ def test_waiting_can_be_cancelled_at_any_moment_without_losing_a_place() -> None
     in_virtual_time(cancelled, max_in_flight=1)
 
 
-def test_a_closed_pace_admits_no_call() -> None:
-    async def closed(pace: Pace) -> None:
-        await pace.enter()
-        waiting = asyncio.create_task(pace.enter())
-        await asyncio.sleep(0)
-        pace.close(Interrupted("stopped"))
-        with pytest.raises(Interrupted):
-            await waiting
-        with pytest.raises(Interrupted):
-            await pace.enter()
-
-    in_virtual_time(closed, max_in_flight=1)
-
-
 async def only_refused(pace: Pace, told: list[float], warned: pytest.WarningsRecorder) -> None:
     """Ask once a second, and note when something is said."""
     clock = asyncio.get_running_loop().time

@@ -107,15 +107,6 @@ def test_the_wording_and_the_layout_change_what_models_read(tmp_path: Path) -> N
     assert "What is the mood?" in both[0].content
 
 
-def test_every_way_to_ask_is_paid_for_once(tmp_path: Path) -> None:
-    model = ScriptedModel(["positive"])
-    relations = ["original", "order", "wording", "layout", "order+typo"]
-    for _ in range(2):
-        votes = asked(model, relations, tmp_path / "ledger.db")
-    assert model.calls == len(relations)
-    assert (votes.codes == 0).all()
-
-
 @pytest.mark.parametrize(
     ("task", "relations", "complaint"),
     [

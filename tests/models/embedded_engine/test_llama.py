@@ -61,11 +61,6 @@ def test_results_are_the_same_to_the_last_bit_whatever_else_is_in_the_batch(netw
         assert all((states == other).all() for other in others)
 
 
-def test_position_and_order_matter_to_the_model(network: Network) -> None:
-    answers = network.read_pieces([Piece.after(network.empty_cache(), tokens) for tokens in ([5, 6, 7], [6, 5, 7])])
-    assert not np.allclose(answers[0].states, answers[1].states)
-
-
 def test_logits_of_some_tokens_are_those_of_the_whole_vocabulary(network: Network) -> None:
     (answer,) = network.read_pieces([Piece.after(network.empty_cache(), [5, 6, 7])], tile=1)
     whole = network.logits(answer.states)
@@ -136,8 +131,3 @@ def test_one_reading_gives_the_same_as_step_by_step(network: Network, labels: li
 def test_tokens_after_the_last_fork_are_not_read() -> None:
     assert LabelTree([[20, END], [21, END]]).appended == []
     assert LabelTree([[20, 30, 31, 32, END], [20, 40, 41, END], [21, 50, 51, END]]).appended == [20]
-
-
-def test_the_order_of_labels_does_not_matter(network: Network) -> None:
-    labels = [[20, 30], [21], [20, 31, 5]]
-    assert scores(network, labels)[::-1] == pytest.approx(scores(network, labels[::-1]), abs=1e-4)

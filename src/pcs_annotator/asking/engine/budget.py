@@ -146,16 +146,6 @@ class AnswerLengths:
         seen.input += usage.input_tokens
 
 
-class _Limit(NamedTuple):
-    """A limit; what is spent of it; what calls in flight and one more may take."""
-
-    option: str
-    most: float
-    spent: float
-    held: float
-    cost: float
-
-
 class Expenses:
     """What was paid: calls, tokens and dollars, and whether the price of a call is unknown."""
 
@@ -222,19 +212,21 @@ class BudgetTracker(Expenses):
         raise BudgetReached("the calls that wait for a batch take what is left of the budget")
 
     def check(self, expected: Cost) -> None:
-        """Raise BudgetReached if a call would pass the budget."""
-        if self._reached(expected):
+        """Raise BudgetReached if a call would pass the budget even without the calls in flight."""
+        if self._passed(expected):
             self._elsewhere = self._look()  # a new day may have begun
-        if option := self._reached(expected):
+        if option := self._passed(expected):
             self._log_share(option, 100)
             raise BudgetReached(
                 f"{option} is reached; paid answers are kept: set it higher to continue, or leave it out"
             )
 
-    def _reached(self, expected: Cost) -> str:
-        """Return which limit a call would pass even without the calls in flight; empty if none."""
-        limits = self._limits(expected)
-        return next((limit.option for limit in limits if _beyond(limit.spent + limit.cost, limit.most)), "")
+    def _passed(self, expected: Cost, *, in_flight: bool = False) -> str:
+        """Return which limit a call would pass, with or without the calls in flight; empty if none."""
+        for option, most, spent, held, cost in self._limits(expected):
+            if spent + cost + held * in_flight > most * (1 + ROUNDING):
+                return option
+        return ""
 
     def _log_share(self, option: str, percent: int) -> None:
         event = option, percent, self._day  # once, of a daily budget once a day
@@ -245,11 +237,10 @@ class BudgetTracker(Expenses):
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
         self._elsewhere = self._look()
-        limits = list(self._limits(expected))
-        for limit in limits:
-            if limit.spent >= 0.8 * limit.most:
-                self._log_share(limit.option, 80)
-        if any(_beyond(limit.spent + limit.held + limit.cost, limit.most) for limit in limits):
+        for option, most, spent, *_ in self._limits(expected):
+            if spent >= 0.8 * most:
+                self._log_share(option, 80)
+        if self._passed(expected, in_flight=True):
             return False
         self._held_usd += expected.usd or 0.0
         self._held_tokens += expected.tokens
@@ -276,13 +267,13 @@ class BudgetTracker(Expenses):
     def left(self) -> dict[str, float]:
         """Return setting → what is left of its limit; any thread may ask, because nothing is changed or looked up."""
         limits = self._limits(Cost(None, 0))
-        return {limit.option.strip("-").replace("-", "_"): max(0.0, limit.most - limit.spent) for limit in limits}
+        return {option.strip("-").replace("-", "_"): max(0.0, most - spent) for option, most, spent, *_ in limits}
 
     def _paid_today(self) -> float:
         return self._usd_today if today() == self._day else 0.0
 
-    def _limits(self, expected: Cost) -> list[_Limit]:
-        """Return every limit, and what a call is expected to cost of it."""
+    def _limits(self, expected: Cost) -> list[tuple[str, float, float, float, float]]:
+        """Return option, limit, what is spent of it, and what the calls in flight and one more may take."""
         budget, paid, usd = self.budget, self._elsewhere, expected.usd or 0.0
         today, tokens, calls = self._paid_today(), paid.beside.tokens + self.tokens, paid.beside.calls + self.calls
         limits = (
@@ -291,8 +282,4 @@ class BudgetTracker(Expenses):
             ("--max-tokens", budget.tokens, tokens, self._held_tokens, expected.tokens),
             ("--max-calls", budget.calls, calls, self._held_calls, 1),
         )
-        return [_Limit(option, most, *rest) for option, most, *rest in limits if most is not None]
-
-
-def _beyond(spent: float, most: float) -> bool:
-    return spent > most * (1 + ROUNDING)
+        return [(option, most, *rest) for option, most, *rest in limits if most is not None]

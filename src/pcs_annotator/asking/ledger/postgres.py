@@ -19,22 +19,20 @@ from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 
 # The texts of replies are bytes, because PostgreSQL's texts have no NUL.
-STEPS = (
-    (
-        """CREATE TABLE calls (
-            key BYTEA PRIMARY KEY, model TEXT NOT NULL, purpose TEXT NOT NULL, reply BYTEA NOT NULL,
-            finish TEXT NOT NULL, input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION,
-            latency DOUBLE PRECISION NOT NULL, asked_at DOUBLE PRECISION NOT NULL, logprobs BYTEA)""",
-        "CREATE TABLE models (model TEXT PRIMARY KEY, gives_logprobs INTEGER NOT NULL)",
-        """CREATE TABLE spent (
-            asked_at DOUBLE PRECISION NOT NULL, model TEXT NOT NULL, purpose TEXT NOT NULL, calls BIGINT NOT NULL,
-            input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION)""",
-        "CREATE TABLE claims (key BYTEA PRIMARY KEY, worker TEXT NOT NULL)",
-        "CREATE TABLE workers (worker TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
-    ),
+CREATE_TABLES = (
+    """CREATE TABLE calls (
+        key BYTEA PRIMARY KEY, model TEXT NOT NULL, purpose TEXT NOT NULL, reply BYTEA NOT NULL, finish TEXT NOT NULL,
+        input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION, latency DOUBLE PRECISION NOT NULL,
+        asked_at DOUBLE PRECISION NOT NULL, logprobs BYTEA)""",
+    "CREATE TABLE models (model TEXT PRIMARY KEY, gives_logprobs INTEGER NOT NULL)",
+    """CREATE TABLE spent (
+        asked_at DOUBLE PRECISION NOT NULL, model TEXT NOT NULL, purpose TEXT NOT NULL, calls BIGINT NOT NULL,
+        input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION)""",
+    "CREATE TABLE claims (key BYTEA PRIMARY KEY, worker TEXT NOT NULL)",
+    "CREATE TABLE workers (worker TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
 )
-SCHEMA = len(STEPS)
-CREATING = 0x70637321  # the advisory lock of the process that makes or upgrades the tables
+SCHEMA = 1
+CREATING = 0x70637321  # the advisory lock of the process that makes the tables
 # One schema for all tables, unless the address names another; a claim must see what was committed a moment ago; a
 # server or a network that is gone is noticed.
 OPTIONS = r"-c search_path=pcs -c default_transaction_isolation=read\ committed -c client_min_messages=error"
@@ -137,7 +135,7 @@ def _parameters(address: str) -> dict[str, str]:
 
 
 def open_ledger_tables(address: str) -> Connection:
-    """Return a connection to a ledger; its tables are made, or upgraded, where that is needed."""
+    """Return a connection to a ledger; its tables are made where there are none."""
     connection = connect(address)
     try:
         _prepare_tables(connection, without_password(address))
@@ -149,18 +147,17 @@ def open_ledger_tables(address: str) -> Connection:
 
 def _prepare_tables(connection: Connection, shown: str) -> None:
     # several processes may do so at once
-    if _version(connection, shown) == SCHEMA:
+    if _version(connection, shown):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATING])
         connection.execute("DO $$ BEGIN EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', "
                            "trim(split_part(current_setting('search_path'), ',', 1))); END $$")  # fmt: skip
         connection.execute("CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)")
-        for step in STEPS[_version(connection, shown) :]:
-            for statement in step:
+        if not _version(connection, shown):
+            for statement in CREATE_TABLES:
                 connection.execute(statement)
-        connection.execute("DELETE FROM version")
-        connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
+            connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
 
 
 def make_table(connection: Connection, name: str, statements: Sequence[str], needed_for: str) -> None:
