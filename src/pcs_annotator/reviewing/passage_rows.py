@@ -142,15 +142,10 @@ def _of_texts(quoted: PassageRun, judged: Judgement, labels: OpenLabels) -> Judg
 
     A text is as certain as the candidate is about which least is known, whether that is likely or not.
     """
-    texts, by_text = quoted.of_texts, _by_text(quoted)
-    silent, least = texts.answers.silent, quoted.least_confidence
-    least, certainty, decision = (
-        quoted.least_confidence,
-        np.where(silent, -1.0, 1.0),
-        np.zeros(len(silent), dtype=np.int16),
-    )
+    silent, least = quoted.of_texts.answers.silent, quoted.least_confidence
+    certainty, decision = np.where(silent, -1.0, 1.0), np.zeros(len(silent), dtype=np.int16)
     proposed: list[str | None] = [None if quiet else written([], quoted.extraction) for quiet in silent.tolist()]
-    for row, places in by_text.items():
+    for row, places in _by_text(quoted).items():
         likely = [number for number in places if judged.certainty[number] >= least]
         if quoted.extraction.is_value:
             likely = sorted(likely, key=lambda number: -judged.certainty[number])[:1]
