@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,6 @@ TRIPLES = (
     ("falcon_7b", "flan_ul2", "gpt_3_5"),
     ("mistral_7b", "openchat", "zephyr"),
 )
-EXPENSIVE = 20.0
 OPEN_FROM = 5
 
 
@@ -116,31 +115,6 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     return {name: {"AUROC": 100 * auroc(p, trial.truth), "ECE": 100 * ece(p, trial.truth)} for name, p in found.items()}
 
 
-def cascade_rows(trial: Trial) -> dict[str, dict[str, float]]:
-    """Return calls, price and quality of asking everything, and of two orders when the best model is expensive."""
-    heaviest = trial.weights.annotators[int(trial.weights.annotator_weights.argmax())]
-    prices = dict.fromkeys(trial.weights.annotators, 1.0) | {heaviest: EXPENSIVE}
-    rules: dict[str, ExactStop | None] = {
-        "ask all": None,
-        "exact stop, heaviest cell first": exact_of(trial, order_of(trial.weights)),
-        "exact stop, expensive annotator last": exact_of(trial, order_of(trial.weights, prices=prices)),
-    }
-    return {name: quality(trial, rule, prices) for name, rule in rules.items()}
-
-
-def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -> dict[str, float]:
-    seen = trial.test if rule is None else simulate(trial.test, rule)
-    asked = (seen.codes != NOT_ASKED).sum(axis=(2, 3)).mean(axis=0)
-    judged = trial.model.judged(seen)
-    cost = float(asked @ np.array([prices[name] for name in seen.annotators]))
-    return {
-        "calls": float(asked.sum()),
-        "price": cost,
-        "accuracy": 100 * float(np.mean(judged.best == trial.truth)),
-        "AUROC": 100 * auroc(judged.scores, trial.truth),
-    }
-
-
 def speed(data: Dataset) -> None:
     """Print the CPU time of one decision, for patterns of votes that are new and for those in the cache."""
     for optimiser in ("lr", "auto"):
@@ -172,13 +146,12 @@ def main() -> None:
         for title, data in sets.items():
             turns = repetitions if optimiser == "lr" else fewer
             show(f"{optimiser}: {title}", [exact_row(trial) for trial in trials(data, turns, optimiser)])
-    for heading, section in (("Scores after an exact stop", honest_rows), ("Cascade", cascade_rows)):
-        print(f"\n{heading}, lr, mean of {fewer} repetitions")
-        for title, data in sets.items():
-            print(f" {title}")
-            found = [section(trial) for trial in trials(data, fewer)]
-            for name in found[0]:
-                show(name, [one[name] for one in found])
+    print(f"\nScores after an exact stop, lr, mean of {fewer} repetitions")
+    for title, data in sets.items():
+        print(f" {title}")
+        found = [honest_rows(trial) for trial in trials(data, fewer)]
+        for name in found[0]:
+            show(name, [one[name] for one in found])
     print("\nCPU time of one decision")
     speed(next(iter(sets.values())))
 

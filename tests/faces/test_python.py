@@ -102,7 +102,7 @@ def test_a_single_text_is_no_list_of_labels(data: Path) -> None:
         run(data, labels="good", models=["scripted:hash"])
 
 
-@pytest.mark.parametrize(("call", "names"), [(run, "max_error limit"), (label, "ask audit"), (load_run, "cascade")])
+@pytest.mark.parametrize(("call", "names"), [(run, "max_error limit"), (label, "ask audit"), (load_run, "ask")])
 def test_settings_are_in_signature_and_documentation_as_the_table_has_them(call: object, names: str) -> None:
     listed = signature(call).parameters  # type: ignore[arg-type]  # a function
     for name in [*names.split(), "models", "prices"]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from pcs_annotator.base.errors import MismatchError, UnknownNameError
+from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging import solver
 from pcs_annotator.judging.calibrate import UNCALIBRATED, CalibrationMethod, Calibrator, fit_calibrator, tempered
@@ -140,11 +140,10 @@ def test_a_power_changes_probabilities_and_no_label(method: str) -> None:
         np.testing.assert_allclose(after, raised / raised.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("method", ["softmax", "temperature"])
 @pytest.mark.parametrize("sharper", [0.5, 2.0])
-def test_tempering_undoes_how_much_sharper_scores_became(method: str, sharper: float) -> None:
+def test_tempering_undoes_how_much_sharper_scores_became(sharper: float) -> None:
     rng = np.random.default_rng(4)
-    usual = fit_calibrator(*random_rows(80), LABELS, method)
+    usual = fit_calibrator(*random_rows(80), LABELS)
     whole = rng.dirichlet(np.full(3, 0.4), 5000)
     honest = usual.apply(whole, LABELS)
     gold = (rng.random((5000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
@@ -170,9 +169,8 @@ def test_a_calibrator_of_an_unknown_method_is_refused() -> None:
         Calibrator.from_dict({"method": "platt"})
 
 
-@pytest.mark.parametrize("method", ["softmax", "temperature"])
-def test_a_label_that_was_not_calibrated_is_refused(method: str) -> None:
-    fitted = fit_calibrator(*random_rows(60), LABELS, method)
+def test_a_label_that_was_not_calibrated_is_refused() -> None:
+    fitted = fit_calibrator(*random_rows(60), LABELS)
     with pytest.raises(MismatchError, match="'z'"):
         fitted.apply(np.full((1, 3), 1 / 3), ("a", "b", "z"))
 
@@ -184,18 +182,12 @@ def test_none_leaves_the_scores_as_they_are() -> None:
     np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
 
 
-def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"'platt'.*softmax, temperature, none"):
-        fit_calibrator(*random_rows(60), LABELS, "platt")
-
-
-@pytest.mark.parametrize("method", ["softmax", "temperature"])
-def test_overconfident_scores_become_calibrated_on_unseen_rows(method: str) -> None:
+def test_overconfident_scores_become_calibrated_on_unseen_rows() -> None:
     rng = np.random.default_rng(3)
     sharp = rng.dirichlet(np.full(3, 0.3), 6000)
     honest = Calibrator(labels=LABELS, slope=0.5, offsets=np.zeros(3)).apply(sharp, LABELS)
     gold = (rng.random((6000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
-    fitted = fit_calibrator(sharp[:1000], gold[:1000], LABELS, method)
+    fitted = fit_calibrator(sharp[:1000], gold[:1000], LABELS)
     said = fitted.apply(sharp[1000:], LABELS)
     assert ece(sharp[1000:], gold[1000:]) > 0.1
     assert ece(said, gold[1000:]) < 0.04

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
-from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import OPEN, Cell, Strategy
 from pcs_annotator.core.weights import Evidence, VoteScale
@@ -264,11 +263,6 @@ WEIGHTS = Weights(
 
 def test_cells_are_asked_by_weight_and_those_without_any_last() -> None:
     assert order_of(WEIGHTS) == [Cell(1, 0), Cell(0, 0), Cell(0, 1), Cell(1, 1)]
-
-
-def test_a_price_for_an_unknown_annotator_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="'c'"):
-        order_of(WEIGHTS, prices={"c": 1.0})
 
 
 def test_class_aware_weights_are_ordered_by_how_far_a_vote_moves_the_odds() -> None:

@@ -20,8 +20,8 @@ CODES = coded(VOTES, GOLD)
 NEW, _ = simulated_votes([0.85, 0.75, 0.4], items=150, relations=2, seed=9)
 
 
-def learned(prices: dict[str, float] | None = None) -> Frugal:
-    return learn_frugal(VOTES, CODES, HOW, prices)
+def learned() -> Frugal:
+    return learn_frugal(VOTES, CODES, HOW)
 
 
 def test_the_exact_stop_asks_less_and_gives_the_labels_of_asking_everything() -> None:
@@ -98,16 +98,6 @@ def test_cells_that_were_never_asked_are_not_counted_as_questions() -> None:
         spending = learn_frugal(replace(VOTES, codes=codes), CODES, HOW).spending
     assert spending.by_annotator["model-2"] == 0
     assert 0 < spending.questions <= 1
-
-
-def test_a_cascade_asks_the_expensive_annotator_least_and_gives_the_same_labels() -> None:
-    cascade, plain = learned({"model-0": 10.0, "model-1": 1.0, "model-2": 1.0}), learned()
-    shares = cascade.spending.by_annotator
-    assert shares["model-0"] < shares["model-1"]
-    assert shares["model-0"] < plain.spending.by_annotator["model-0"]
-    asked = (simulate(NEW, one.strategy) for one in (cascade, plain))
-    early, late = (plain.model.judged(votes).best.tolist() for votes in asked)
-    assert early == late
 
 
 def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:

@@ -82,14 +82,14 @@ def test_folds_are_calibrated_by_the_requested_method() -> None:
     votes, names = simulated_votes([0.8, 0.6], items=50)
     raw, curved = (
         cross_fit(LinearRegression(), votes, coded(votes, names), Splits(calibration=name))
-        for name in ("none", "temperature")
+        for name in ("none", "softmax")
     )
     np.testing.assert_array_equal(raw.probabilities, raw.scores)
     np.testing.assert_array_equal(curved.scores, raw.scores)
     assert not np.allclose(curved.probabilities, raw.scores)
 
 
-@pytest.mark.parametrize("calibration", ["softmax", "temperature", "none"])
+@pytest.mark.parametrize("calibration", ["softmax", "none"])
 def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_gives_them(calibration: str) -> None:
     votes, names = simulated_votes([0.8, 0.6], items=60)
     gold, splits = coded(votes, names), Splits(calibration=calibration)

@@ -151,12 +151,12 @@ def test_texts_that_add_nothing_are_left_out() -> None:
     assert (model.text is None) == (the(model.calibrator).reading == 0)
 
 
-@pytest.mark.parametrize("calibration", ["temperature", "none"])
-def test_other_calibrations_join_the_texts_or_do_without(calibration: str) -> None:
+@pytest.mark.parametrize("calibration", ["softmax", "none"])
+def test_a_calibration_joins_the_texts_and_without_one_they_are_not_read(calibration: str) -> None:
     texts, gold = written(200)
     how = Learning(optimiser="lr", text=True, splits=Splits(calibration=calibration))
     model = fit_model(voted(texts, gold), known(gold, 120), how).model
-    assert (model.text is not None) == (calibration == "temperature")
+    assert (model.text is not None) == (calibration == "softmax")
 
 
 def test_a_model_that_reads_texts_needs_them_and_is_stored_with_what_it_reads() -> None:

@@ -137,19 +137,6 @@ def test_labelling_with_fewer_questions_is_a_test_of_its_own_that_is_made_once(f
     assert len(json.loads(path.read_text())["label"]["tests"]) == 2
 
 
-def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cascade.*simulated:large@85"):
-        labelled(folder, cascade=True)
-    start = read_start(RunFolder(folder))
-    start["config"]["ask"]["prices"] = PRICES
-    write_start(RunFolder(folder), start)
-    found = labelled(folder, cascade=True)
-    asked = (found.votes.codes != -2).mean(axis=(0, 2, 3))
-    assert asked[0] < asked[1]
-    assert asked[0] < 1
-    assert labels_of(found) == labels_of(labelled(folder, ask="all"))
-
-
 def test_calls_are_limited_and_paid_answers_are_kept(folder: Path) -> None:
     short = labelled(folder, max_calls=50)
     assert short.tally.calls == 50

@@ -16,7 +16,7 @@ from pcs_annotator.judging.number_model import NumberModel, fit_numbers
 from pcs_annotator.judging.score import softmax
 from pcs_annotator.judging.solver import SoftmaxFit, fit_softmax
 
-CalibrationMethod = Literal["softmax", "temperature", "none"]
+CalibrationMethod = Literal["softmax", "none"]
 
 FLOOR, LEAST_SCORE = 0.02, 1e-6  # the least of a posterior is above the slack of early stops, for its logarithm
 SLOPE_SD = 0.5
@@ -43,7 +43,7 @@ class Calibrator:
 
     labels: Sequence[str] = ()  # the labels that the offsets belong to
     slope: float = 1.0  # a; below 1 when scores are overconfident
-    offsets: Floats = field(default_factory=lambda: np.zeros(0))  # b, one per label; 0 for the method `temperature`
+    offsets: Floats = field(default_factory=lambda: np.zeros(0))  # b, one per label
     reading: float = 0.0  # c; 0 if texts say nothing that votes do not
     # what a label gains by being named at all, out of very many; scores then count by log-odds; None for few labels
     named: float | None = None
@@ -125,35 +125,31 @@ def fit_calibrator(  # what is known about the rows, one argument each
 ) -> Calibrator:
     """Return a calibrator learned from the scores of gold rows, `[item, label]`, by weights fitted without these rows.
 
-    The method is `softmax` (one slope and an offset per label), `temperature` (the slope only) or `none` (the scores
-    themselves). Of very many labels most have no gold row, so what is learned is the slope, and how much more probable
-    labels are that some answer names. `gold_rows` is how many there are, if these are only a part of them; `read`, what
-    a model of the texts that was learned without these rows says about them.
+    The method is `softmax` (one slope and an offset per label) or `none` (the scores themselves). Of very many labels
+    most have no gold row, so what is learned is the slope, and how much more probable labels are that some answer
+    names. `gold_rows` is how many there are, if these are only a part of them; `log_probs`, what a model of the texts
+    that was learned without these rows says about them.
     """
-    if method == "number":
-        shrunk = shrinkage(gold_rows or len(gold))
-        return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
-    if method not in get_args(CalibrationMethod):
-        methods = ", ".join(get_args(CalibrationMethod))
-        raise UnknownNameError(f"no calibration method is called {method!r}; known: {methods}")
     if method == "none":
         return UNCALIBRATED
     shrunk = shrinkage(gold_rows or len(gold))
+    if method == "number":
+        return Calibrator(method=method, numbers=fit_numbers(scores, gold, labels), shrunk=shrunk)
     if len(labels) > MANY_LABELS and log_probs is None:
-        slope, named = _fitted(_of_many(scores), gold, with_offsets=False).slopes.tolist()
-        offsets = np.zeros(len(labels))
-        return Calibrator(labels=labels, slope=slope, named=named, offsets=offsets, shrunk=shrunk, method="temperature")
-    inputs, with_offsets = ([_log_scores(scores), *([] if log_probs is None else [log_probs])], method != "temperature")
-    fit = _fitted(inputs, gold, with_offsets=with_offsets)
+        fit = _fitted(_of_many(scores), gold, offsets=0.0)
+        slope, named = fit.slopes.tolist()
+        return Calibrator(labels=labels, slope=slope, named=named, offsets=fit.offsets, shrunk=shrunk)
+    inputs = [_log_scores(scores), *([] if log_probs is None else [log_probs])]
+    fit = _fitted(inputs, gold)
     if log_probs is not None and fit.slopes[1] < LEAST_READING:
-        fit = _fitted(inputs[:1], gold, with_offsets=with_offsets)
+        fit = _fitted(inputs[:1], gold)
     slope, reading = [*fit.slopes.tolist(), 0.0][:2]
-    return Calibrator(labels=labels, slope=slope, offsets=fit.offsets, reading=reading, shrunk=shrunk, method=method)
+    return Calibrator(labels=labels, slope=slope, offsets=fit.offsets, reading=reading, shrunk=shrunk)
 
 
 def slopes_of(scores: Floats, others: Sequence[Floats], gold: Codes) -> Floats:
     """Return how much each of some arrays `[item, label]` says about gold beside the scores, as their slopes."""
-    return _fitted([_log_scores(scores), *others], gold, with_offsets=True).slopes[1:]
+    return _fitted([_log_scores(scores), *others], gold).slopes[1:]
 
 
 def shrinkage(gold_rows: int) -> float:
@@ -205,16 +201,14 @@ def joint_calibrator(weights: Weights, gold_rows: int, method: str) -> Calibrato
     )
 
 
-def _fitted(inputs: Sequence[Floats], gold: Codes, *, with_offsets: bool) -> SoftmaxFit:
-    """Return a slope for each input `[item, label]`, the scores first, and the offsets, 0 if they are not learned.
+def _fitted(inputs: Sequence[Floats], gold: Codes, offsets: float = OFFSET_SD**-2) -> SoftmaxFit:
+    """Return a slope for each input `[item, label]`, the scores first, and offsets, whose precision is `offsets`.
 
     The priors are a ~ N(1, .5²) for scores, c ~ N(0, .3²) for texts, and b ~ N(0, 1) for offsets.
     """
     others = len(inputs) - 1
     precision = np.array([SLOPE_SD, *[READING_SD] * others]) ** -2.0
-    return fit_softmax(
-        inputs, gold, np.array([1.0, *[0.0] * others]), precision, offsets=OFFSET_SD**-2 if with_offsets else 0.0
-    )
+    return fit_softmax(inputs, gold, np.array([1.0, *[0.0] * others]), precision, offsets=offsets)
 
 
 def _of_many(scores: Floats) -> list[Floats]:

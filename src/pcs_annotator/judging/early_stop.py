@@ -15,7 +15,7 @@ import numpy as np
 from pcs_annotator.base.display import brief
 from pcs_annotator.core.arrays import CODE, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold_codes import Once
-from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, check_known, positions_of
+from pcs_annotator.core.votes import NOT_ASKED, OPEN, Cell, Strategy, Votes, positions_of
 from pcs_annotator.core.weights import Evidence, Weights, worth_of_votes
 from pcs_annotator.judging.calibrate import UNCALIBRATED, Calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model, with_texts_read
@@ -254,17 +254,15 @@ class Frugal(NamedTuple):
         return brief(self)
 
 
-def learn_frugal(
-    votes: Votes, gold: Codes, how: Learning, prices: Mapping[str, float] | None = None, once: Once | None = None
-) -> Frugal:
+def learn_frugal(votes: Votes, gold: Codes, how: Learning, once: Once | None = None) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
-    With prices per call, cheap annotators are asked first. `once` says which rows count; by default all.
+    `once` says which rows count; by default all.
     """
     rows = slice(None) if once is None else once.distinct
     readable, _, _ = with_texts_read(votes.take(rows), gold[rows], how)
     weights = fit_coded(readable, gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    order, graded = order_of(weights, votes.codes.shape[3], prices), asks_all(votes, how.shape)
+    order, graded = order_of(weights, votes.codes.shape[3]), asks_all(votes, how.shape)
 
     def collected(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
         annotators = positions_of(weights.annotators, fold_weights.annotators, "model")
@@ -321,20 +319,17 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     )
 
 
-def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
-    """Return every cell in the order to ask it: cheap annotators first, among equal prices by weight, draw by draw.
+def order_of(weights: Weights, draws: int = 1) -> list[Cell]:
+    """Return every cell in the order to ask it: by weight, draw by draw.
 
     Cells without weight come last; they matter only to an item without any other vote.
     """
-    prices = prices or {}
-    check_known(prices, weights.annotators, "model")
-    cost = [prices.get(name, 0.0) for name in weights.annotators]
     worth, evidence = weights.matrix, weights.evidence
     # one unit of log-odds is much from a model that is never sure, and little from one that always is
     if evidence is not None and evidence.reads == "shares":
         worth = worth_of_votes(evidence.log_likelihood)
     cells = [Cell(*position) for position in np.ndindex(*worth.shape, draws)]
-    return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
+    return sorted(cells, key=lambda cell: (-worth[cell[:2]], cell.draw, cell))
 
 
 def simulate(votes: Votes, strategy: Strategy) -> Votes:

@@ -47,7 +47,7 @@ from pcs_annotator.tables.source_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-TYPICAL_TOKENS = (500, 20)  # the prices of models are compared on a question and an answer of typical length
+
 LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 
 
@@ -177,19 +177,17 @@ def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSetting
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask == "all" or fitted.calibrator is None:
         return None
-    prices = _prices(job, settings) if saving.cascade else None
     votes, gold = recorded.to_learn(recorded.settings), recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
-    asked = [saving.ask, prices and sorted(prices.items())]
-    looked = recorded.looked(recorded.settings, asked)
+    looked = recorded.looked(recorded.settings, saving.ask)
     how = replace(learn.learning_of(recorded.settings, looked, recorded.shape), resamples=0)
     if fitted.certificate is None or not fitted.certificate.found:
         how = replace(how, refused="the run promises nothing")  # so there is nothing to test
     with one_thread():
-        frugal = learn_frugal(votes, codes, how, prices, once)
+        frugal = learn_frugal(votes, codes, how, once)
     if not how.refused:
-        recorded.note_test(frugal.model.certificate, recorded.settings, asked)
+        recorded.note_test(frugal.model.certificate, recorded.settings, saving.ask)
     return frugal
 
 
@@ -203,17 +201,6 @@ def _like_the_run(model: Model, fitted: Model) -> Model:
     audit = earlier.audit if earlier.revoked else None
     facts: dict[str, Any] = {"assumed_rows": earlier.assumed_rows, "withdrawn": earlier.withdrawn}
     return replace(model, certificate=replace(model.certificate, audit=audit, **facts))
-
-
-def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:
-    price_of = ask.pricing(settings.prices)
-    prices = {annotator.name: price_of(model.name, *TYPICAL_TOKENS) for annotator, model in job.annotators}
-    for name, price in prices.items():
-        if price is None:
-            raise ConfigError(
-                f"a cascade needs the price of {name}: give it with --price {name}=IN,OUT, or in [ask.prices]"
-            )
-    return {name: price or 0.0 for name, price in prices.items()}
 
 
 class LabelledTexts(NamedTuple):

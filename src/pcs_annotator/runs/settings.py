@@ -226,7 +226,7 @@ class LearnSettings(SettingsSection):
     folds: int = setting(5, least=2, most=100)
     seed: int = setting(0, "--seed N", least=0)
     resamples: int = setting(200, least=0, most=100_000)
-    calibration: Literal["softmax", "temperature", "none"] = setting("softmax", "--calibration")
+    calibration: Literal["softmax", "none"] = setting("softmax", "--calibration")
     max_error: float | None = setting(0.05, "--max-error SHARE", above=0, below=1)  # None: no promise, no decisions
     certainty: float = setting(0.9, "--certainty SHARE", above=0, below=1)
     promise: Literal["error-among-accepted", "false-discoveries", "off-by-more-than-one"] = setting(
@@ -288,7 +288,6 @@ class Saving(SettingsSection):
 
     Attributes:
         ask: Ask until no answer can change the label (needed), or every question (all).
-        cascade: Ask cheap models first, expensive ones only where they can change the label.
         on_drift: If the texts differ from the gold rows: leave all for review, decide as if they did not (accept), or
             stop (fail); `pcs label` ends with exit code 4 unless it accepts.
         audit: The share of accepted texts that people are to see too, so that errors among them are found.
@@ -297,7 +296,6 @@ class Saving(SettingsSection):
     """
 
     ask: Literal["needed", "all"] = setting("needed", "--ask")
-    cascade: bool = setting(False, "--cascade")
     on_drift: Literal["review", "accept", "fail"] = setting("review", "--on-drift")
     audit: float = setting(0.05, "--audit SHARE", least=0.0, most=1.0)
     keep_texts: bool = setting(True, "--keep-no-texts", off="Keep no texts: they cannot be reviewed.")

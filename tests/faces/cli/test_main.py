@@ -148,8 +148,3 @@ def test_a_file_in_the_place_of_the_run_folder_is_named(pcs: Pcs) -> None:
     assert "data.csv is a file: name a folder for the run with -o" in pcs.refused(
         "run", "data.csv", "--model", "scripted:hash", "-o", "data.csv"
     )
-
-
-def test_a_plan_does_not_advise_what_run_does_not_have(pcs: Pcs) -> None:
-    Path("data.csv").write_text("text,gold\nA,x\nB,y\n")
-    assert "--cascade needs a fitted run" in pcs.refused("plan", "data.csv", "--model", "scripted:hash", "--cascade")

@@ -148,7 +148,7 @@ PURPOSES = {
         *("spare_looks", "to_label", "alt_test", "epsilon"),
         *("on_drift", "audit", "keep_texts", "keep_days", "refit_every"),
     ),
-    "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "cascade", "fresh", "wait"),
+    "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "fresh", "wait"),
     "Service": ("port", "host", "token", "names", "max_queue", "max_text", "seconds"),
     "Output": (),
 }
@@ -193,7 +193,7 @@ def options_for(*names: str) -> Callable[[F], F]:
 
 reading_options = options_for("encoding", "sheet")
 execution_options = options_for(*EXECUTION)
-saving_options = options_for("ask", "cascade", *LIMITS)
+saving_options = options_for("ask", *LIMITS)
 _FROM = "Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any."
 CONFIG = click.option("-c", "--config", type=PATH, help=_FROM)
 MOVED_LEDGER = click.option(

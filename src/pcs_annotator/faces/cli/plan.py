@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import options
@@ -33,7 +32,7 @@ PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=
 @click.argument("data", type=options.TABLE)
 @options.settings_options
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
-@options.options_for("cascade", "limit")
+@options.options_for("limit")
 @options.JSON
 def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **choices: Any) -> None:
     """Show calls, tokens and cost of a run over DATA; no model is called.
@@ -41,8 +40,6 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
     settled.
     """
-    if choices["cascade"] and folder is None:
-        raise ConfigError("--cascade needs a fitted run: name one with --run")
     saving = options.take(Saving, dict(choices))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(choices))
     planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
