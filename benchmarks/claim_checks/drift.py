@@ -13,7 +13,7 @@ from pcs_annotator import Votes, Weights
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promise.drift import MAX_P_VALUE, POWER, profile
+from pcs_annotator.judging.promise.drift import MAX_P_VALUE, profile
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.runs.learn import check_drift, counted_once
 
@@ -42,8 +42,6 @@ def check(repetitions: int) -> Iterator[Claim]:
         # nothing is claimed for these: groups are unknown
         grouped = _false_alarms(votes, _grouped, f"{name}, 200 texts, groups of {GROUP}", (200, 200), repetitions)
         yield grouped._replace(asked="not claimed", kept=True)
-    for rows in (50, 100, 400, 2000):
-        yield from _smallest_shift(rows, times)
     for name, (votes, gold, _) in {
         "babe": babe(("flan_ul2", "gpt_3_5", "mistral_7b")),
         "simulated": _sentiment(),
@@ -94,39 +92,6 @@ def _drifts(votes: Votes, weights: Weights, old: Integers, new: Integers, *, by_
     model = Model(weights=weights, calibrator=None, profile=profile(before, judged.scores, judged.best))
     found = check_drift(model, votes.resampled(new), texts[1])
     return found is not None and found.found
-
-
-def _smallest_shift(rows: int, repetitions: int) -> Iterator[Claim]:
-    """Shift one of twelve cells by as much as is said to be seen in 80 % of cases, and by half as much."""
-    smallest = _shifted(np.random.default_rng(0), rows, 0.0)[1]
-    for part, asked in ((1.0, f"≥ {POWER:.0%}"), (0.5, f"< {POWER:.0%}")):
-        seen = np.mean([_shifted(np.random.default_rng(seed), rows, part * smallest)[0] for seed in range(repetitions)])
-        where = f"{rows} texts, {100 * part * smallest:.0f} points"
-        by_chance = 2 * np.sqrt(POWER * (1 - POWER) / repetitions)
-        kept = seen >= POWER - by_chance if part == 1 else seen < POWER
-        yield Claim("a shift of this size is seen", where, asked, f"{seen:.1%}", bool(kept))
-
-
-def _shifted(rng: np.random.Generator, rows: int, shift: float) -> tuple[bool, float]:
-    shares = np.full((2, 3, 4, 1), 0.5)
-    shares[:, 0, 0, 0] += np.array([-shift, shift]) / 2
-    old, new = (
-        Votes(
-            codes=(rng.random((rows, 3, 4, 1)) < one).astype(np.int8),
-            ids=[str(row) for row in range(rows)],
-            annotators=["a", "b", "c"],
-            relations=["original", "r1", "r2", "r3"],
-            labels=["no", "yes"],
-        )
-        for one in shares
-    )
-    model = Model(weights=Weights.uniform(old), calibrator=None)
-    judged = model.judged(old)
-    model = Model(weights=model.weights, calibrator=None, profile=profile(old, judged.scores, judged.best))
-    found = check_drift(model, new, [str(row) for row in range(rows)])
-    assert found is not None
-    assert found.smallest_shift is not None
-    return found.found, found.smallest_shift
 
 
 def _promise(votes: Votes, gold: Codes, where: str, at_random: bool, repetitions: int) -> Iterator[Claim]:

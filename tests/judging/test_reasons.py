@@ -94,9 +94,6 @@ def test_labels_that_class_aware_scores_chose_are_explained(item: object, best: 
 @pytest.mark.parametrize(
     ("item", "best", "sentence"),
     [
-        ([[[F, F, F, R, R]]], F, "the model contradicts itself: 3 of 5 answers say Fake"),
-        ([[[F, R, R]]], R, "the model contradicts itself: 2 of 3 answers say Real"),
-        ([[[F, R]], [[F, F]]], F, "gpt-4o-mini contradicts itself: 1 of its 2 answers says Fake"),
         ([[[F, R, M]], [[F, R, M]]], F, "only 2 of 6 answers say Fake"),
         ([[[F, F, R]], [[R, R, R]]], R, "on the original text gpt-4o-mini most often says Fake, llama Real"),
         ([[[F, F, R]], [[F, M, M]], [[R, R, R]], [[R, R, R]]], R,

@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator import ABSTAINED, NOT_ASKED, Outcome, Votes, Weights
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.evaluate.agreement import Scale, against_gold
+from pcs_annotator.judging.evaluate.agreement import against_gold
 from pcs_annotator.judging.evaluate.methods import Calls
 from pcs_annotator.judging.evaluate.scored import FIGURES, MethodFigures
 from pcs_annotator.judging.metrics.figures import Estimate
@@ -141,7 +141,7 @@ def measured(facts: Facts, right: int, gold: Sequence[str]) -> Facts:
     """Facts with held-out labels of which the first `right` agree with gold."""
     truth = np.array([LABELS.index(label) for label in gold], dtype=np.int8)
     given = np.where(np.arange(len(gold)) < right, truth, 1 - truth).astype(np.int8)
-    found = against_gold(given, truth, LABELS, Scale())
+    found = against_gold(given, truth, LABELS)
     return replace(facts, learned=replace(facts.learned, against_gold=found))
 
 

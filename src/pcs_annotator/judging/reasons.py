@@ -112,7 +112,6 @@ def _causes(facts: _Facts, scores: Floats, best: Codes, sure: Array) -> Iterator
     if facts.original is not None:
         yield _changed(facts, facts.original)
         yield _contradicted(facts, facts.original, best)
-    yield _torn(facts, best)
     yield _Cause(total > ours, [best, other, ours, total], words.minority)
     shares = facts.shares[np.arange(len(best)), best]
     yield _Cause(total > 0, [best, total, shares, sure], words.agreement)
@@ -142,18 +141,6 @@ def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
     against = ((voice >= 0) & (voice != best[:, np.newaxis])).any(axis=1)
     numbers = [best, steady, steady_there, voice]
     return _Cause(against & (supported | denied), numbers, facts.words.contradicted)
-
-
-def _torn(facts: _Facts, best: Codes) -> _Cause:
-    """Only one model contradicts the label, and it gave two labels to the same question."""
-    rows = np.arange(len(best))
-    by_model = facts.counts.sum(axis=2)
-    ours, total = by_model[rows, :, best], by_model.sum(axis=2)
-    against = total > ours
-    model = against.argmax(axis=1)
-    twofold = ((facts.counts > 0).sum(axis=3) > 1).any(axis=2)[rows, model]
-    holds = (against.sum(axis=1) == 1) & twofold & (ours[rows, model] > 0)
-    return _Cause(holds, [best, model, ours[rows, model], total[rows, model]], facts.words.torn)
 
 
 class _Words(NamedTuple):
@@ -211,11 +198,6 @@ class _Words(NamedTuple):
             return f"no model says {self.labels[best]} on the original text"
         model, label = speakers[0]
         return f"{model} {verb} {label} on the original text, not {self.labels[best]}"
-
-    def torn(self, best: int, model: int, ours: int, total: int) -> str:
-        its = "its " if len(self.models) > 1 else ""
-        answer_text = f"{ours} of {its}{total} answers {_say(ours)} {self.labels[best]}"
-        return f"{self._model(model)} contradicts itself: {answer_text}"
 
     def minority(self, best: int, other: int, ours: int, total: int) -> str:
         label = self.labels[best]

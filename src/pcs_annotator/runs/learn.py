@@ -18,14 +18,7 @@ from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.core.votes import NO_GROUP, Votes
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.early_stop import Spending, exact_stop, spending_of
-from pcs_annotator.judging.evaluate.agreement import (
-    AgainstGold,
-    AmongCoders,
-    Resampling,
-    Scale,
-    against_gold,
-    among_coders,
-)
+from pcs_annotator.judging.evaluate.agreement import AgainstGold, AmongCoders, Resampling, against_gold, among_coders
 from pcs_annotator.judging.evaluate.harness import FIRST_QUESTION, cross_validate, references, scored_run
 from pcs_annotator.judging.evaluate.held_out_figures import (
     Curves,
@@ -220,21 +213,20 @@ def _agreement(
     if not settings.resamples:  # then there are no intervals
         return {}
     labels, ordered = votes.labels, about.shape.ordered
-    scale = Scale.of(labels, ordered=ordered)
     how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, about.coders
     if about.shape.kind == "number":
         return {} if unseen is None else {"against_gold": numbers_against_gold(unseen[rows], gold[rows], labels, how)}
     if about.shape.extracted:
         return {}
-    people = None if coders is None else among_coders(coders, unseen, labels, scale, how)
+    people = None if coders is None else among_coders(coders, unseen, len(labels), how, ordered=ordered)
     if unseen is not None:
         gold, unseen = gold[rows], unseen[rows]
     if unseen is not None and len(labels) > MANY_LABELS and not ordered:  # of very many, those of gold rows
         present, both = np.unique(np.concatenate([gold, unseen, [UNLABELLED]]), return_inverse=True)
         labels = tuple(labels[code] for code in present[1:].tolist())
-        gold, unseen, scale = both[: len(gold)] - 1, both[len(gold) : -1] - 1, Scale.of(labels, ordered=False)
+        gold, unseen = both[: len(gold)] - 1, both[len(gold) : -1] - 1
     return {
-        "against_gold": None if unseen is None else against_gold(unseen, gold, labels, scale, how),
+        "against_gold": None if unseen is None else against_gold(unseen, gold, labels, how, ordered=ordered),
         "among_coders": people,
     }
 

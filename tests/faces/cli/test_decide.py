@@ -241,7 +241,7 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     assert not same["drift"]["found"]
     text = pcs("label", "new.csv", "--run", run, "--details", "--replace")
     assert "New texts are answered like the calibration set" in text
-    assert "points in a model's answers may go unnoticed" in text
+    assert "mall shifts may go unnoticed" in text
     assert "cannot be seen without an audit" in text
     few = pcs.json("label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv")["drift"]
     assert few["sentence"] == "9 texts are too few to compare: 20 are needed on both sides"

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from pcs_annotator.judging.evaluate.agreement import (
     AgainstGold,
     AmongCoders,
     Resampling,
-    Scale,
     against_gold,
     among_coders,
 )
@@ -39,7 +37,7 @@ def labelled(rows: int, labels: int = 3, right: float = 0.7, seed: int = 0) -> t
 @pytest.mark.parametrize("rows", [40, 150])
 def test_figures_are_those_of_scikit_learn(rows: int) -> None:
     given, gold = labelled(rows)
-    found = against_gold(given, gold, LABELS, Scale(ordered=True), FEW)
+    found = against_gold(given, gold, LABELS, FEW, ordered=True)
     assert found.n == rows
     expected = {
         "accuracy": accuracy_score(gold, given),
@@ -65,7 +63,7 @@ def test_figures_are_those_of_scikit_learn(rows: int) -> None:
 
 def test_a_share_of_a_label_has_an_exact_interval() -> None:
     given, gold = np.array([0, 0, 0, 1, 1, 1, 1, 2], dtype=np.int8), np.array([0, 0, 1, 1, 1, 1, 0, 1], dtype=np.int8)
-    found = against_gold(given, gold, ("a", "b", "c"), Scale(), FEW)
+    found = against_gold(given, gold, ("a", "b", "c"), FEW)
     assert found.by_label["a"]["precision"] == (2 / 3, exact_interval(2, 3), 3)
     assert found.by_label["b"]["recall"] == (3 / 5, exact_interval(3, 5), 5)
     assert found.by_label["c"].keys() == {"precision"}  # no gold row, and too few rows for an F1
@@ -76,7 +74,7 @@ def test_a_row_without_a_label_is_wrong_but_no_disagreement() -> None:
     given, gold = labelled(60)
     silent = given.copy()
     silent[:12] = -1
-    found = against_gold(silent, gold, LABELS, Scale(), FEW)
+    found = against_gold(silent, gold, LABELS, FEW)
     assert found.table[-1].sum() == 12
     assert found.figures["accuracy"].value == pytest.approx((silent == gold).mean())
     assert found.figures["accuracy"].n == 60
@@ -86,35 +84,14 @@ def test_a_row_without_a_label_is_wrong_but_no_disagreement() -> None:
 
 def test_without_any_label_there_is_no_kappa() -> None:
     gold = np.array([0, 1] * 10, dtype=np.int8)
-    found = against_gold(np.full(20, -1, dtype=np.int8), gold, ("a", "b"), Scale(ordered=True), FEW)
+    found = against_gold(np.full(20, -1, dtype=np.int8), gold, ("a", "b"), FEW, ordered=True)
     assert not any(name.startswith(("kappa", "alpha")) for name in found.figures)
     assert found.figures["accuracy"].value == 0
 
 
 def test_gold_of_one_label_supports_no_figures() -> None:
     with pytest.raises(UndefinedMetric, match="too few for a bootstrap interval: label more rows"):
-        against_gold(np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int8), ("a", "b"), Scale(), FEW)
-
-
-@pytest.mark.parametrize(
-    ("labels", "ordered", "values"),
-    [
-        (("1", "2", "3"), True, (1.0, 2.0, 3.0)),
-        (("-0,5", "2"), True, (-0.5, 2.0)),
-        (("1", "2", "3"), False, ()),
-        (("3", "2", "1"), True, ()),
-        (("low", "high"), True, ()),
-        (("1", "nan"), True, ()),
-        (("1", "inf"), True, ()),
-    ],
-)
-def test_only_ordered_labels_that_are_rising_numbers_have_an_interval_scale(
-    labels: Sequence[str], ordered: bool, values: tuple[float, ...]
-) -> None:
-    scale = Scale.of(labels, ordered=ordered)
-    assert scale == (ordered, values)
-    given, gold = labelled(30, len(labels))
-    assert ("alpha_interval" in against_gold(given, gold, labels, scale, FEW).figures) == bool(values)
+        against_gold(np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int8), ("a", "b"), FEW)
 
 
 def coders(*labels: str) -> Coders:
@@ -126,7 +103,7 @@ def coders(*labels: str) -> Coders:
 def test_people_are_compared_two_by_two_and_the_model_with_each() -> None:
     several = coders("012012012012", "012012012210", "01201.......")
     model = np.array([0, 1, 2] * 4, dtype=np.int8)
-    found = among_coders(several, model, ("x", "y", "z"), Scale(ordered=True), FEW)
+    found = among_coders(several, model, 3, FEW, ordered=True)
     assert [(one.first, one.second) for one in found.pairs] == [
         ("a", "b"),
         ("a", "c"),
@@ -147,35 +124,35 @@ def test_people_are_compared_two_by_two_and_the_model_with_each() -> None:
 def test_intervals_among_people_are_not_widened() -> None:
     first, second = labelled(200)
     several = Coders(names=("a", "b"), codes=np.stack([first, second]))
-    found = among_coders(several, first, LABELS, Scale(), FEW)
+    found = among_coders(several, first, 4, FEW)
     people, model = found.pairs[0].figures["kappa"].interval, found.pairs[2].figures["kappa"].interval
     assert model.high - model.low == pytest.approx(WIDENING * (people.high - people.low))
 
 
 @pytest.mark.parametrize("labels", [("....", "...."), ("0000", "0000"), ("01..", "..01")])
 def test_people_without_rows_to_compare_have_no_figures(labels: tuple[str, ...]) -> None:
-    found = among_coders(coders(*labels), None, ("x", "y"), Scale(), FEW)
+    found = among_coders(coders(*labels), None, 2, FEW)
     assert found.alpha == found.pairs[0].figures == {}
 
 
 def test_one_coder_has_no_majority() -> None:
-    found = among_coders(coders("0101"), np.array([0, 1, 1, 1], dtype=np.int8), ("x", "y"), Scale(), FEW)
+    found = among_coders(coders("0101"), np.array([0, 1, 1, 1], dtype=np.int8), 2, FEW)
     assert [(one.first, one.second) for one in found.pairs] == [(MODEL, "a")]
     assert found.rows == 0
 
 
 def test_many_labels_and_resamples_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     given, gold = labelled(40)
-    whole = against_gold(given, gold, LABELS, Scale(), FEW)
+    whole = against_gold(given, gold, LABELS, FEW)
     monkeypatch.setattr(scored, "MOST_CELLS", 100)
-    assert against_gold(given, gold, LABELS, Scale(), FEW).figures == whole.figures
+    assert against_gold(given, gold, LABELS, FEW).figures == whole.figures
 
 
 def test_what_was_written_is_read_back() -> None:
     given, gold = labelled(30)
-    found = against_gold(given, gold, LABELS, Scale(ordered=True), FEW)
+    found = against_gold(given, gold, LABELS, FEW, ordered=True)
     again = AgainstGold.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.to_dict() == found.to_dict()
     assert (again.table == found.table).all()
-    people = among_coders(coders("0101", "0110"), given[:4], ("x", "y", "z"), Scale(), FEW)
+    people = among_coders(coders("0101", "0110"), given[:4], 3, FEW)
     assert from_plain(AmongCoders, json.loads(json.dumps(to_plain(people)))) == people

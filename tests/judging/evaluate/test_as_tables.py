@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.result_table import number_of
-from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, Scale, against_gold, among_coders
+from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, against_gold, among_coders
 from pcs_annotator.judging.evaluate.as_tables import (
     ABOUT_F1,
     NO_LABEL,
@@ -22,7 +22,7 @@ def found(labels: tuple[str, ...], *, silent: int = 0, rows: int = 60) -> Agains
     gold = rng.integers(len(labels), size=rows).astype(np.int8)
     given = np.where(rng.random(rows) < 0.7, gold, 0).astype(np.int8)
     given[:silent] = -1
-    return against_gold(given, gold, labels, Scale(), FEW)
+    return against_gold(given, gold, labels, FEW)
 
 
 def test_a_confusion_matrix_has_counts_shares_and_sums() -> None:
@@ -59,13 +59,13 @@ def test_numbers_have_neither_kappa_nor_a_confusion_matrix_and_rows_without_one_
 
 def test_a_rare_label_has_a_note_instead_of_an_f1() -> None:
     gold = np.array([0, 1] * 20 + [2], dtype=np.int8)
-    _, by_label, _ = agreement_tables(against_gold(gold, gold, ("a", "b", "rare", "no gold"), Scale(), FEW))
+    _, by_label, _ = agreement_tables(against_gold(gold, gold, ("a", "b", "rare", "no gold"), FEW))
     assert [number_of(row[3]) is None for row in by_label.rows] == [False, False, True, True]
     assert ABOUT_F1 in by_label.notes
 
 
 def test_coders_have_a_line_for_every_pair() -> None:
-    several = among_coders(coders("01010101", "01010110"), None, ("x", "y"), Scale(), FEW)
+    several = among_coders(coders("01010101", "01010110"), None, 2, FEW)
     table = coders_table(several)
     assert [row[:2] for row in table.rows] == [["a", "b"]]
     assert shown(several.alpha["alpha"]) in " ".join(table.notes)

@@ -202,20 +202,6 @@ def test_the_fingerprint_notices_changed_grades_and_not_how_their_absence_is_wri
     assert fingerprint(replace(VOTES, grades=np.full_like(graded, np.nan)), GOLD, "1") == fingerprint(VOTES, GOLD, "1")
 
 
-def test_a_certificate_shows_itself_in_a_notebook() -> None:
-    holds = certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE)
-    shown = holds._repr_html_()
-    for words in ("The promise holds", "error-among-accepted ≤ 0.1", "accepted at confidence ≥<", ">0.900<", ">50<"):
-        assert words in shown
-    by_label = replace(holds, promise=replace(PROMISE, per_label=True), thresholds={"<fake>": 0.8})
-    assert "accepted at confidence ≥ (&lt;fake&gt;)" in by_label._repr_html_()
-    revoked = replace(holds, audit=audit(PROMISE, 40, 30))
-    assert "revoked: 30 of 40 were wrong" in revoked._repr_html_()
-    none = no_promise(PROMISE, 3, "too few rows")._repr_html_()
-    assert "Nothing is promised" in none
-    assert "too few rows" in none
-
-
 @pytest.mark.parametrize(("rate", "level"), [(0.05, 0.1), (0.2, 0.05)])
 def test_the_bound_of_a_likelihood_ratio_is_reached_as_often_as_the_level_says(rate: float, level: float) -> None:
     bound = ratio_bound(rate, 2 * rate, level)

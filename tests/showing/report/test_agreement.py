@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.core.gold_codes import Coders
-from pcs_annotator.judging.evaluate.agreement import Resampling, Scale, against_gold, among_coders
+from pcs_annotator.judging.evaluate.agreement import Resampling, against_gold, among_coders
 from pcs_annotator.showing.report.page import render
 from tests.builders import the
 from tests.showing.report.reading import section
@@ -39,7 +39,7 @@ def test_many_labels_with_markup_are_numbered_and_rows_without_a_label_are_liste
     gold = (np.arange(200) % 20).astype(np.int8)
     given = np.where(np.arange(200) < 5, -1, gold).astype(np.int8)
     result = made_run(tmp_path)
-    found = against_gold(given, gold, labels, Scale(), FEW)
+    found = against_gold(given, gold, labels, FEW)
     html = render(replace(result, learned=replace(result.learned, against_gold=found)))
     assert "<b>a rather" not in html
     head, *lines, _ = cells(html)
@@ -52,7 +52,7 @@ def test_many_labels_with_markup_are_numbered_and_rows_without_a_label_are_liste
 def test_coders_are_listed_two_by_two_and_with_the_model(tmp_path: Path) -> None:
     codes = np.array([[0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 2, 0, 1, 1, -1, 1]], dtype=np.int8)
     coders = Coders(names=("<i>Anna</i>", "Ben"), codes=codes)
-    found = among_coders(coders, codes[0], ("a", "b", "c"), Scale(ordered=True), FEW)
+    found = among_coders(coders, codes[0], 3, FEW, ordered=True)
     result = made_run(tmp_path)
     text = section(render(replace(result, learned=replace(result.learned, among_coders=found))), "quality")
     for part in ("2 coders", "<i>Anna</i> – Ben", "model – Ben", "majority of the coders", "1 of 7 rows"):

@@ -21,44 +21,14 @@ from pcs_annotator.core.gold_codes import UNLABELLED, Coders
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.evaluate.scored import Measured, measure
 from pcs_annotator.judging.metrics import coefficients as agreement
+from pcs_annotator.judging.metrics.coefficients import Scale as AlphaScale
 from pcs_annotator.judging.metrics.coefficients import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.figures import Estimate, accuracy_of, estimate_of, exact_interval
 from pcs_annotator.judging.metrics.significance import WIDENING, least_share
 
 MODEL, MAJORITY = "model", "majority of the coders"
 KAPPAS: Mapping[str, Weighting] = {"kappa": "equal", "kappa_linear": "linear", "kappa_quadratic": "quadratic"}
-
-
-class Scale(NamedTuple):
-    """What labels are beside names."""
-
-    ordered: bool = False  # whether they are listed from the lowest to the highest
-    # the number that each of them is, if all are numbers in rising order; empty otherwise
-    values: tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, labels: Sequence[str], *, ordered: bool) -> Scale:
-        """Return the scale of some labels; only ordered ones are read as numbers."""
-        try:
-            values = tuple(float(label.replace(",", ".")) for label in labels) if ordered else ()
-        except ValueError:
-            values = ()
-        rising = len(values) > 1 and bool(np.all(np.diff(values) > 0)) and bool(np.isfinite(values).all())
-        return cls(ordered, values if rising else ())
-
-    @property
-    def kappas(self) -> Mapping[str, Weighting]:
-        """The kinds of κ that these labels allow."""
-        return KAPPAS if self.ordered else {"kappa": "equal"}
-
-    def alphas(self, pairs: Floats) -> dict[str, Floats]:
-        """Return every kind of α that these labels allow, on coincidences."""
-        alphas = {"alpha": alpha_on(pairs)}
-        if self.ordered:
-            alphas["alpha_ordinal"] = alpha_on(pairs, "ordinal")
-        if self.values:
-            alphas["alpha_interval"] = alpha_on(pairs, "interval", self.values)
-        return alphas
+ALPHAS: Mapping[str, AlphaScale] = {"alpha": "nominal", "alpha_ordinal": "ordinal"}
 
 
 class Resampling(NamedTuple):
@@ -94,7 +64,7 @@ class AgainstGold:
         """Return the same rows for labels that have an order, from the lowest to the highest, with more figures."""
         codes = np.array([*positions_of(self.labels, order, "label"), UNLABELLED], dtype=CODE)
         assigned, gold = np.repeat(np.argwhere(self.table >= 0), self.table.ravel(), axis=0).T
-        return against_gold(codes[assigned], codes[gold], order, Scale.of(order, ordered=True), how)
+        return against_gold(codes[assigned], codes[gold], order, how, ordered=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -143,9 +113,12 @@ class AmongCoders:
 
 
 def against_gold(
-    assigned: Codes, gold: Codes, labels: Sequence[str], scale: Scale, how: Resampling | None = None
+    assigned: Codes, gold: Codes, labels: Sequence[str], how: Resampling | None = None, *, ordered: bool = False
 ) -> AgainstGold:
-    """Return labels against gold, both as positions in `labels`; negative where a row was given none."""
+    """Return labels against gold, both as positions in `labels`; negative where a row was given none.
+
+    Of labels that have an order, which is theirs, there are more figures.
+    """
     how, size = how or Resampling(), len(labels)
     lines = np.where(assigned < 0, size, assigned)
 
@@ -153,7 +126,7 @@ def against_gold(
         return pair_tables(lines, gold, counts, size + 1)[:, :, :size]
 
     measured = measure(
-        lambda counts: _figures_on(tables(counts), scale), gold, how.resamples, how.seed, cells=(size + 1) ** 2
+        lambda counts: _figures_on(tables(counts), ordered), gold, how.resamples, how.seed, cells=(size + 1) ** 2
     )
     table = tables(np.ones((len(gold), 1)))[0].round().astype(np.intp)
     overall = {
@@ -177,7 +150,7 @@ def against_gold(
 
 
 def among_coders(
-    coders: Coders, model: Codes | None, labels: Sequence[str], scale: Scale, how: Resampling | None = None
+    coders: Coders, model: Codes | None, labels: int, how: Resampling | None = None, *, ordered: bool = False
 ) -> AmongCoders:
     """Return how far people agree, and the model with each of them and with their majority.
 
@@ -186,24 +159,22 @@ def among_coders(
     how = how or Resampling()
     plain = how._replace(widening=1.0)
     several: Mask = (coders.codes >= 0).sum(axis=0) > 1
-    codes, count = coders.codes[:, several], len(labels)
-    table, majority = coincidences(codes, np.ones((codes.shape[1], 1)), count)[0], coders.majority
+    codes = coders.codes[:, several]
+    table, majority = coincidences(codes, np.ones((codes.shape[1], 1)), labels)[0], coders.majority
     voices = dict(zip(coders.names, coders.codes, strict=True))
     names = coders.names
     pairs = [
-        CoderPair(first, other, _pair(voices[first], voices[other], len(labels), scale, plain))
+        CoderPair(first, other, _pair(voices[first], voices[other], labels, plain, ordered))
         for first, other in combinations(names, 2)
     ]
     if model is not None:
         others = {**voices, **({MAJORITY: majority} if len(names) > 1 else {})}
-        pairs += [
-            CoderPair(MODEL, name, _pair(model, theirs, len(labels), scale, how)) for name, theirs in others.items()
-        ]
+        pairs += [CoderPair(MODEL, name, _pair(model, theirs, labels, how, ordered)) for name, theirs in others.items()]
     return AmongCoders(
         names=names,
         rows=int(several.sum()),
         tied=int((majority[several] == UNLABELLED).sum()),
-        alpha=_of_people(lambda counts: scale.alphas(coincidences(codes, counts, count)), codes, table, plain),
+        alpha=_of_people(lambda counts: _alphas(coincidences(codes, counts, labels), ordered), codes, table, plain),
         pairs=pairs,
         **_replacing(coders, model),
     )
@@ -219,14 +190,13 @@ def _replacing(coders: Coders, model: Codes | None) -> dict[str, Any]:
         return {"not_tested": str(error)}
 
 
-def _pair(first: Codes, second: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str, Estimate]:
+def _pair(first: Codes, second: Codes, labels: int, how: Resampling, ordered: bool) -> dict[str, Estimate]:
     both = (first >= 0) & (second >= 0)
     first, second = first[both], second[both]
 
     def figures(counts: Floats) -> dict[str, Floats]:
         tables = pair_tables(first, second, counts, labels)
-        kappas = {name: kappa_on(tables, weighting) for name, weighting in scale.kappas.items()}
-        return {"agreement": _diagonal(tables).sum(axis=1) / len(first), **kappas}
+        return {"agreement": _diagonal(tables).sum(axis=1) / len(first), **_kappas(tables, ordered)}
 
     table = pair_tables(first, second, np.ones((len(first), 1)), labels)[0]
     return _of_people(figures, np.stack([first, second]), table, how)
@@ -245,7 +215,7 @@ def _of_people(
     )
 
 
-def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
+def _figures_on(tables: Floats, ordered: bool) -> dict[str, Floats]:
     """Return figures of tables `[resample, label, gold]`, whose last line is without label; `f1:2` is of label 2."""
     named = tables[:, :-1]
     hits, assigned, true = _diagonal(named), named.sum(axis=2), tables.sum(axis=1)
@@ -256,13 +226,21 @@ def _figures_on(tables: Floats, scale: Scale) -> dict[str, Floats]:
     f1 = np.where(seen, parts["f1"], np.nan)
     return {
         "accuracy": hits.sum(axis=1) / rows,
-        **({"mae": np.where(named_rows > 0, _share(off, named_rows), np.nan)} if scale.ordered else {}),
-        **{name: kappa_on(named, weighting) for name, weighting in scale.kappas.items()},
-        **scale.alphas(named + named.transpose(0, 2, 1)),
+        **({"mae": np.where(named_rows > 0, _share(off, named_rows), np.nan)} if ordered else {}),
+        **_kappas(named, ordered),
+        **_alphas(named + named.transpose(0, 2, 1), ordered),
         **{name: values.sum(axis=1) / seen.sum(axis=1) for name, values in parts.items()},
         **{f"{name}_weighted": (values * true).sum(axis=1) / rows for name, values in parts.items()},
         **{f"f1:{code}": f1[:, code] for code in range(f1.shape[1])},
     }
+
+
+def _kappas(tables: Floats, ordered: bool) -> dict[str, Floats]:
+    return {name: kappa_on(tables, weighting) for name, weighting in KAPPAS.items() if ordered or name == "kappa"}
+
+
+def _alphas(pairs: Floats, ordered: bool) -> dict[str, Floats]:
+    return {name: alpha_on(pairs, scale) for name, scale in ALPHAS.items() if ordered or name == "alpha"}
 
 
 def _diagonal(tables: Floats) -> Floats:

@@ -18,7 +18,6 @@ TITLES = {
     "kappa_quadratic": "Cohen's κ, quadratic weights",
     "alpha": "Krippendorff's α, nominal",
     "alpha_ordinal": "Krippendorff's α, ordinal",
-    "alpha_interval": "Krippendorff's α, interval",
     "precision": "Precision, macro mean",
     "recall": "Recall, macro mean",
     "f1": "F1, macro mean",
@@ -46,17 +45,6 @@ ABOUT_PAIRS = (
 )
 ABOUT_KAPPA = "κ and α are 1 for full agreement and 0 for agreement by chance."
 ABOUT_F1 = "F1 is missing for labels of so few rows that resamples often lack them."
-METHOD_TITLES = dict(
-    zip(
-        FIGURES,
-        [
-            "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "Macro F1", "ECE score",
-            "ECE calibrated", "Brier", "AURC", "Accuracy at 50 %", "Accuracy at 80 %",
-            "Review for 90 %", "Review for 95 %",
-        ],
-        strict=True,
-    )
-)  # fmt: skip
 LOG_PROBS = "Log-probs"
 ABOUT_LOG_PROBS = (
     f"{LOG_PROBS}: whether a method uses the log-probabilities of answers, which not every provider gives; the others "
@@ -201,7 +189,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
     absent = [f"{name} is not shown: {reason}." for name, reason in evaluation.missing.items()]
     graded = any(method.graded for method in evaluation.methods)
     leading = ("Method", "Calls per item", *([LOG_PROBS] if graded else []))
-    columns = (*leading, *METHOD_TITLES.values())
+    columns = (*leading, *FIGURES.values())
     rows: list[list[Content]] = [
         [
             method.method,
@@ -219,7 +207,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
         rows=rows,
         notes=[*evaluation.notes, *([ABOUT_LOG_PROBS] if graded else []), *absent],
         best=_best(evaluation, len(leading)),
-        digits={**dict.fromkeys(METHOD_TITLES.values(), 3), "Calls per item": 1},
+        digits={**dict.fromkeys(FIGURES.values(), 3), "Calls per item": 1},
     )
     return [figures, _tests(evaluation)] if len(evaluation.methods) > 1 else [figures]
 

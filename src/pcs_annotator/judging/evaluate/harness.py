@@ -15,7 +15,7 @@ from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.judging.baselines import LogProb, graded_rows
 from pcs_annotator.judging.evaluate import methods
 from pcs_annotator.judging.evaluate import scored as figures
-from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, Scale, against_gold
+from pcs_annotator.judging.evaluate.agreement import AgainstGold, Resampling, against_gold
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Scored, check_rows, labelled_rows
 from pcs_annotator.judging.fit_model import read_texts
 from pcs_annotator.judging.heldout import Splits
@@ -78,13 +78,13 @@ def evaluate(
     if not entrants:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
-    extra, notes = _at_equal_calls(votes, entrants[0])
+    rivals, notes = _at_equal_calls(votes, entrants[0])
     with one_thread():
         log_probs, _ = read_texts(votes, gold, how.seed)
         if log_probs.text_log_probs is not None and entrants[0].optimiser is not None:
             first = replace(entrants[0].votes, text_log_probs=log_probs.text_log_probs)
             entrants.insert(0, replace(entrants[0], name=f"{entrants[0].name} + text", votes=first))
-        scored = [Scored.of(one, gold, how) for one in (*entrants, *extra)]
+        scored = [Scored.of(one, gold, how) for one in (*entrants, *rivals)]
         scored[0] = replace(scored[0], shape=how.shape)  # it labels the run
         results = figures.side_by_side(scored)
         against = _against_gold(scored[0], labels)
@@ -98,8 +98,9 @@ def _against_gold(first: Scored, labels: Sequence[str]) -> AgainstGold:
     votes, how = first.entrant.votes, first.how
     order = np.array(positions_of(votes.labels, labels, "label"), dtype=CODE)
     assigned = np.where(votes.silent, UNLABELLED, order[first.best]).astype(CODE)
-    scale = Scale.of(labels, ordered=bool(how.order))
-    return against_gold(assigned, order[first.gold], labels, scale, Resampling(how.resamples, how.seed))
+    return against_gold(
+        assigned, order[first.gold], labels, Resampling(how.resamples, how.seed), ordered=bool(how.order)
+    )
 
 
 def _at_equal_calls(votes: Votes, first: methods.Entrant) -> tuple[list[methods.Entrant], list[str]]:
@@ -169,43 +170,42 @@ def cross_validate(
     """
     splits = splits or Splits()
     check_rows(gold, splits.folds)
-    how = EvaluationOptions(resamples=resamples, **asdict(splits))
-    results = []
+    how, first = EvaluationOptions(resamples=resamples, **asdict(splits)), names[0]
     alone = replace(votes, text_log_probs=None)
-    for position, name in enumerate((names[0], *([] if votes.text_log_probs is None else [VOTES_ALONE]), *names[1:])):
-        entrant = _entrant(name, names[0], alone if position and name != FIRST_QUESTION else votes, gold)
-        scored = Scored.of(entrant, gold, how)
-        labels_run = not position or name in (VOTES_ALONE, FIRST_QUESTION)
-        results.append(scored.labelling(shape) if labels_run else scored)
-    return figures.side_by_side(results)
+    scored = [_scored_as_run(first, votes, gold, how, shape)]
+    if votes.text_log_probs is not None:
+        scored.append(_scored_as_run(first, alone, gold, how, shape, VOTES_ALONE))
+    for name in names[1:]:
+        if name == FIRST_QUESTION:
+            method = methods.OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+            scored.append(Scored.of(methods.ready(method, votes), gold, how).labelling(shape))
+        else:
+            scored.append(Scored.of(_reference(name, alone, gold), gold, how))
+    return figures.side_by_side(scored)
 
 
 def scored_run(votes: Votes, gold: Codes, optimiser: str, how: EvaluationOptions, shape: LabelShape = ONE) -> Scored:
     """Return fully labelled rows as a run with this optimiser judges them, by fits that did not see them."""
     check_rows(gold, how.folds)
-    return Scored.of(_labelling(optimiser, votes), gold, how).labelling(shape)
+    return _scored_as_run(optimiser, votes, gold, how, shape)
 
 
-def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> methods.Entrant:
-    """Return the method of this name, ready; `first` is the name of the first one."""
-    if name == methods.ZERO_SHOT:  # chosen on other folds; the name says which is best on all rows
-        entrant = methods.ready(methods.ZERO_SHOT, votes)
-        weights = methods.BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
-        return replace(entrant, name=f"{methods.ZERO_SHOT} {max(weights, key=weights.__getitem__)}")
-    if name == first:
-        return _labelling(name, votes)
-    if name == VOTES_ALONE:
-        return replace(_labelling(first, votes), name=VOTES_ALONE)
-    method: methods.Method = LogProb() if name == LOGPROB else name
-    if name == FIRST_QUESTION:
-        method = methods.OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
-    return methods.ready(method, votes)
-
-
-def _labelling(optimiser: str, votes: Votes) -> methods.Entrant:
-    """Return the method that labels a run; it sees the votes as the run's model does, also with `majority`."""
+def _scored_as_run(  # what is known about the rows, one argument each
+    optimiser: str, votes: Votes, gold: Codes, how: EvaluationOptions, shape: LabelShape, name: str = ""
+) -> Scored:
+    """Return the results of the method that labels a run; it sees the votes as the run's model does."""
     relations = [methods.original_of(votes)] if optimiser == methods.MAJORITY else None
-    return methods.ready(methods.OnCells(name=optimiser, optimiser=optimiser, relations=relations), votes)
+    method = methods.OnCells(name=name or optimiser, optimiser=optimiser, relations=relations)
+    return Scored.of(methods.ready(method, votes), gold, how).labelling(shape)
+
+
+def _reference(name: str, votes: Votes, gold: Codes) -> methods.Entrant:
+    """Return a simpler method, ready; zero-shot is chosen on other folds, and its name says which is best on all."""
+    entrant = methods.ready(LogProb() if name == LOGPROB else name, votes)
+    if name != methods.ZERO_SHOT:
+        return entrant
+    weights = methods.BestAnnotator().fit(entrant.votes, gold, seed=0).by_annotator
+    return replace(entrant, name=f"{name} {max(weights, key=weights.__getitem__)}")
 
 
 class Contender(NamedTuple):
@@ -268,14 +268,12 @@ def compare_pair(contenders: Sequence[Contender], gold: Codes, how: EvaluationOp
         second, first = figures.side_by_side(scored[::-1])
     assert first.behind is not None, "it is tested against the second"
     assert first.accuracy_behind is not None, "the same"
-    right = np.bincount(
-        3 - [2, 1] @ np.array([contender.best == contender.gold for contender in scored]), minlength=4
-    ).tolist()
+    wrong = np.array([contender.best != contender.gold for contender in scored])
     return PairFigures(
         n=len(truth),
         how=how,
         figures=(first.figures, second.figures),
         accuracy=first.accuracy_behind,
         auroc=first.behind,
-        right=RightRows(*right),
+        right=RightRows(*np.bincount([2, 1] @ wrong, minlength=4).tolist()),
     )

@@ -37,12 +37,22 @@ K = TypeVar("K", bound=Hashable)
 
 COVERAGES = (0.5, 0.8)
 TARGETS = (0.9, 0.95)
-FIGURES = (
-    "auroc", "auroc_hard", "auroc_confidence", "accuracy", "macro_f1", "ece_score", "ece_confidence", "brier", "aurc",
-    *(f"accuracy_at_{coverage:.0%}".rstrip("%") for coverage in COVERAGES),
-    *(f"review_share_{target:.0%}".rstrip("%") for target in TARGETS),
-)  # fmt: skip
-"""Names of the figures.
+FIGURES: Mapping[str, str] = {
+    "auroc": "Class AUROC",
+    "auroc_hard": "Class AUROC hard",
+    "auroc_confidence": "Confidence AUROC",
+    "accuracy": "Accuracy",
+    "macro_f1": "Macro F1",
+    "ece_score": "ECE score",
+    "ece_confidence": "ECE calibrated",
+    "brier": "Brier",
+    "aurc": "AURC",
+    "accuracy_at_50": "Accuracy at 50 %",
+    "accuracy_at_80": "Accuracy at 80 %",
+    "review_share_90": "Review for 90 %",
+    "review_share_95": "Review for 95 %",
+}
+"""The figures, by name, and their titles.
 
 `auroc`, the class AUROC, and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the
 label: the most probable one for methods that learn from gold, else the one with the highest score. The others are of

@@ -28,7 +28,7 @@ from pcs_annotator.judging.metrics.significance import p_text
 
 Weighting = Literal["equal", "linear", "quadratic"]
 """How much a disagreement counts: always the same, or by how many labels or their square two labels are apart."""
-Scale = Literal["nominal", "ordinal", "interval"]  # what labels are: names, ranks, or numbers
+Scale = Literal["nominal", "ordinal"]  # what labels are: names, or ranks
 LEAST_ROWS = 30
 LEAST_CODERS = 2
 LEVEL, NEVER = 0.05, 1e-5
@@ -48,14 +48,14 @@ def cohens_kappa(first: Codes, second: Codes, weighting: Weighting = "equal") ->
     return Agreement(_defined(kappa_on(table, weighting)), int(table.sum()))
 
 
-def krippendorffs_alpha(codes: Codes, scale: Scale = "nominal", values: Sequence[float] | None = None) -> Agreement:
+def krippendorffs_alpha(codes: Codes, scale: Scale = "nominal") -> Agreement:
     """Return Krippendorff's α (2011) of labels `[person, row]`, on the rows with two labels or more.
 
-    On an interval scale every code stands for a number, by default itself; on an ordinal scale, codes are in order.
+    On an ordinal scale, codes are in order.
     """
     rows = int(((codes >= 0).sum(axis=0) > 1).sum())
     pairs = coincidences(codes, np.ones((codes.shape[1], 1)), _labels(codes))[0]
-    return Agreement(_defined(alpha_on(pairs, scale, values)), rows)
+    return Agreement(_defined(alpha_on(pairs, scale)), rows)
 
 
 def _labels(*codes: Codes) -> int:
@@ -107,15 +107,14 @@ def coincidences(codes: Codes, counts: Floats, labels: int) -> Floats:
     return np.array(pairs).reshape(counts.shape[1], labels, labels)
 
 
-def alpha_on(pairs: Floats, scale: Scale = "nominal", values: Sequence[float] | None = None) -> Floats:
+def alpha_on(pairs: Floats, scale: Scale = "nominal") -> Floats:
     """Return Krippendorff's α of coincidences, `[…, label, label]`; nan where it is undefined."""
     total = pairs.sum(axis=-1)
     apart: Floats = 1 - np.eye(pairs.shape[-1])
-    if scale != "nominal":
+    if scale == "ordinal":
         # the ordinal difference of two labels is that of the middle ranks which they have among all labels given
         middle = np.cumsum(total, axis=-1) - total / 2
-        at = middle if scale == "ordinal" else np.arange(pairs.shape[-1]) if values is None else np.array(values)
-        apart = np.asarray((at[..., :, np.newaxis] - at[..., np.newaxis, :]) ** 2, dtype=np.float64)
+        apart = np.asarray((middle[..., :, np.newaxis] - middle[..., np.newaxis, :]) ** 2)
     observed = (pairs * apart).sum(axis=(-2, -1)) * (total.sum(axis=-1) - 1)
     return _one_less(observed, np.einsum("...i,...ij,...j->...", total, apart, total))
 

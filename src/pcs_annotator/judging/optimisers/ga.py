@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,10 +10,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Weights
 from pcs_annotator.judging.fit_weights import one_hot, optimiser
-from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.score import DECIMALS
-
-Objective = Literal["accuracy", "auroc", "brier"]
 
 
 @optimiser("ga")
@@ -25,7 +22,6 @@ class GeneticAlgorithm:
     Brier score breaks such ties.
     """
 
-    objective: Objective = "accuracy"
     population: int = 60
     generations: int = 80
     elite: int = 4
@@ -36,7 +32,7 @@ class GeneticAlgorithm:
         """Return the fittest weights found; never worse than equal weights, which are in the first generation."""
         rng = np.random.default_rng(seed)
         annotators, relations = len(votes.annotators), len(votes.relations)
-        fitness = _fitness(self.objective, votes.shares(), gold, annotators)
+        fitness = _fitness(votes.shares(), gold, annotators)
         genomes = rng.random((self.population, annotators + relations))
         genomes[0] = 1.0
         values = fitness(genomes)
@@ -58,17 +54,13 @@ class GeneticAlgorithm:
         return np.clip(children + mutated * rng.normal(0, self.mutation, children.shape), 0.0, 1.0)
 
 
-def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int) -> Callable[[Floats], Floats]:
+def _fitness(shares: Floats, gold: Codes, annotators: int) -> Callable[[Floats], Floats]:
     target = one_hot(gold, shares.shape[3])
     rows = np.arange(len(gold))
 
     def fitness(genomes: Floats) -> Floats:
         scores = _population_scores(shares, genomes[:, :annotators], genomes[:, annotators:])
         brier = np.mean(np.sum((scores - target) ** 2, axis=2), axis=1)
-        if objective == "brier":
-            return -brier
-        if objective == "auroc":
-            return np.array([auroc(candidate, gold) for candidate in scores]) - 1e-3 * brier
         # A tie counts as a random draw, as in `metrics.accuracy`; counted as a hit, weights that tie everything win.
         best = scores == scores.max(axis=2, keepdims=True)
         return np.mean(best[:, rows, gold] / best.sum(axis=2), axis=1) - 1e-3 * brier

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.base.display import html_table
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
@@ -183,22 +182,6 @@ class Certificate:
     def found(self) -> bool:
         """Whether there are thresholds, at some level."""
         return bool(self.thresholds) or any(self.upper)
-
-    def _repr_html_(self) -> str:
-        promise = self.promise
-        least = {"" if label == EVERY_LABEL else f" ({label})": value for label, value in self.thresholds.items()}
-        rows: list[tuple[str, object]] = [
-            ("promise", f"{promise.kind} ≤ {promise.max_error:.3g}{', per label' if promise.per_label else ''}"),
-            ("certainty", promise.certainty),
-            *((f"accepted at confidence ≥{label}", value) for label, value in least.items()),
-            ("rows accepted", f"{100 * self.accepted_share:.3g} %"),
-            ("rows to review", self.review_rows),
-            ("gold rows", self.gold_rows),
-        ]
-        if self.audit is not None:
-            rows.append(("audit", f"{self.audit.finding}: {self.audit.wrong} of {self.audit.rows} were wrong"))
-        title = "The promise holds" if self.holds else "Nothing is promised"
-        return html_table(title, ("", ""), rows, "" if self.holds else self.why_not)
 
     @property
     def revoked(self) -> bool:

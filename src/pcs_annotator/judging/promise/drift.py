@@ -17,7 +17,7 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NO_GROUP, NOT_ASKED, Votes, positions_of
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.judging.metrics.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
+from pcs_annotator.judging.metrics.special import chdtrc, xlogy
 from pcs_annotator.judging.reasons import spoken
 
 SCRIPTS = (
@@ -53,9 +53,10 @@ MIN_CHANGE = 0.1
 UNFAMILIAR = 10  # hundredths of n-grams that a text must have less than the median of those before
 FALSE_ALARMS = 0.05
 SUM_OF_LEVELS = 2.13
-POWER = 0.8
 COUNTED = ("items", "cells", "chosen", "highest", "scripts", "familiar")
-WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
+UNSEEN = (
+    "small shifts may go unnoticed; a fall in accuracy that leaves the answers alike cannot be seen without an audit"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,9 +100,6 @@ class Drift(NamedTuple):
     p_value: float
     found: bool  # whether a difference is significant and affects at least 10 % of the texts
     sentence: str  # what changed most; or that nothing did, or why it is unknown
-    # the smallest change in the share of an answer of a model that is found in 80 % of cases, with this many texts and
-    # whatever the shares are; None when nothing was compared
-    smallest_shift: float | None = None
     groups: "Mapping[str, Drift] | None" = None  # if a promise is made for groups of texts, the same for each of them
 
     @property
@@ -111,11 +109,8 @@ class Drift(NamedTuple):
 
     @property
     def unseen(self) -> str:
-        """What the comparison cannot see, as a sentence."""
-        if self.smallest_shift is None:
-            return WITHOUT_AUDIT
-        points = np.ceil(100 * self.smallest_shift)
-        return f"a shift of fewer than {points:.0f} points in a model's answers may go unnoticed; {WITHOUT_AUDIT}"
+        """What the comparison cannot see."""
+        return UNSEEN
 
 
 def profile(votes: Votes, scores: Floats, best: Codes, familiar: Floats | None = None) -> Profile:
@@ -170,12 +165,10 @@ def drift(
         ]
     )
     alarming = (corrected < level) & (changes >= MIN_CHANGE)
-    of_models = [comparison for comparison in compared if comparison.of_model] or compared
-    smallest = max(comparison.smallest_shift(len(compared)) for comparison in of_models)
     if not alarming.any():
-        return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}", smallest)
+        return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}")
     worst = compared[int(np.where(alarming, changes, 0).argmax())]
-    return Drift(float(corrected[alarming].min()), True, worst.sentence(names), smallest)
+    return Drift(float(corrected[alarming].min()), True, worst.sentence(names))
 
 
 def profiles(
@@ -249,19 +242,6 @@ def homogeneity(before: Integers, now: Integers) -> float:
     return float(chdtrc(table.shape[1] - 1, min(pearson, likelihood)))
 
 
-def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> float:
-    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases, from numbers of texts.
-
-    A share is hardest to compare at one half, and Holm's correction is strictest for the first comparison. The change
-    must make Pearson's statistic large enough, whose noncentrality is `4 * change² / (1 / before + 1 / now)`, and the
-    observed change must reach 10 %. Shares move in steps of one text, so half a step is added.
-    """
-    spread = 1 / before + 1 / now
-    noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)
-    enough = max(np.sqrt(noncentrality * spread) / 2, MIN_CHANGE + ndtri(POWER) * np.sqrt(spread) / 2)
-    return float(enough + spread / 4)
-
-
 def _pooled(table: Array) -> Array:
     """Return the table with its rarest columns pooled until every expected count is large enough."""
     order = np.argsort(table.sum(axis=0), kind="stable")
@@ -284,11 +264,6 @@ class _Comparison(NamedTuple):
     name: str
     answers: Sequence[str]
     of_model: bool = False
-
-    def smallest_shift(self, comparisons: int) -> float:
-        """Return the smallest shift that would be found here, among so many comparisons."""
-        answers = _pooled(np.stack([self.before, self.now])).shape[1]
-        return smallest_shift(int(self.before.sum()), int(self.now.sum()), max(answers, 2), comparisons)
 
     def sentence(self, names: tuple[str, str]) -> str:
         """Return which answer became more frequent, as a sentence."""
