@@ -1,29 +1,40 @@
 """Why an item is easy or hard, in one short sentence."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.base.text import series, short_names
-from pcs_annotator.core.arrays import Array, Codes, Floats, Mask
+from pcs_annotator.core.arrays import CODE, Array, Codes, Floats, Integers
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import NOT_ASKED, Votes
 from pcs_annotator.judging.score import row_parts
 
 MAX_NAMED = 3
+MOST_KNOWN = 1 << 17
 UNDECIDED = -1
 KNOWN_ERRORS = "but the models' known errors point to"
 TEXT_OR_ERRORS = "but the text or the models' known errors point to"
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes, sure: Array | None = None) -> list[str]:
-    """Return for each item the first of `_causes` that applies; `sure` is how often its label is right, in %, or −1."""
-    sentences: list[str] = []
+    """Return for each item the first reason that applies; `sure` is how often its label is right, in %, or −1."""
+    original = votes.relations.index(ORIGINAL) if ORIGINAL in votes.relations else None
+    names = short_names(votes.annotators), [*map(spoken, votes.relations)], votes.labels
+    reason = lru_cache(MOST_KNOWN)(_Words(*names, original, votes.codes.shape[1:]).reason)  # many items are alike
     sure = np.full(len(best), UNDECIDED) if sure is None else sure
+    sentences: list[str] = []
     for rows in row_parts(votes):
-        causes = _causes(_Facts.of(votes, rows), scores[rows], best[rows], sure[rows])
-        sentences += _explain(causes, len(best[rows]))
+        codes, labels, values = votes.codes[rows], best[rows], scores[rows]
+        top = values == values.max(axis=1, keepdims=True)
+        several = np.flatnonzero(top.sum(axis=1) > 1).tolist()
+        tied = {row: tuple(np.flatnonzero(top[row]).tolist()) for row in several}
+        shares = _shares(votes, rows)[np.arange(len(labels)), labels]
+        facts = zip(codes, labels.tolist(), shares.tolist(), sure[rows].tolist(), strict=True)
+        sentences += [reason(row.tobytes(), *about, tied.get(at, ())) for at, (row, *about) in enumerate(facts)]
     return sentences
 
 
@@ -32,187 +43,107 @@ def spoken(relation: str) -> str:
     return relation.replace("-", " ")
 
 
-class _Facts(NamedTuple):
-    """Counts of the votes on some items; `words` turns them into sentences."""
-
-    counts: Array  # answers of every cell, `[item, annotator, relation, label]`
-    # the label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`
-    voice: Array
-    asked: Array  # number of questions asked
-    original: int | None  # position of the relation that leaves the text unchanged; None when the votes do not have it
-    # mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none
-    shares: Array
-    words: "_Words"  # makes the sentences
-
-    @classmethod
-    def of(cls, votes: Votes, rows: slice) -> "_Facts":
-        codes = votes.codes[rows]
-        counts = np.stack([(codes == code).sum(axis=3, dtype=np.int32) for code in range(len(votes.labels))], axis=-1)
-        top = counts.max(axis=3, keepdims=True)
-        alone = ((counts == top).sum(axis=3) == 1) & (top[..., 0] > 0)
-        return cls(
-            counts=counts,
-            voice=np.where(alone, counts.argmax(axis=3), UNDECIDED),
-            asked=(codes != NOT_ASKED).sum(axis=(1, 2, 3)),
-            original=votes.relations.index(ORIGINAL) if ORIGINAL in votes.relations else None,
-            shares=_shares(votes, rows),
-            words=_Words(tuple(short_names(votes.annotators)), tuple(map(spoken, votes.relations)), votes.labels),
-        )
-
-
-def _shares(votes: Votes, rows: slice) -> Array:
+def _shares(votes: Votes, rows: slice) -> Integers:
+    """Return the mean share of every label in the graded answers, in per cent, `[item, label]`; 0 without them."""
+    items, labels = len(votes.codes[rows]), len(votes.labels)
     if votes.grades is None:
-        return np.zeros((len(votes.codes[rows]), len(votes.labels)), dtype=np.intp)
-    grades = votes.grades[rows].reshape(len(votes.codes[rows]), -1, len(votes.labels))
+        return np.zeros((items, labels), dtype=np.intp)
+    grades = votes.grades[rows].reshape(items, -1, labels)
     total = grades.sum(axis=2, keepdims=True)
     shares = np.divide(grades, total, out=np.zeros_like(grades), where=total > 0)
-    answers = (total > 0).sum(axis=1)
-    return np.rint(100 * shares.sum(axis=1) / np.maximum(answers, 1)).astype(np.intp)
+    return np.rint(100 * shares.sum(axis=1) / np.maximum((total > 0).sum(axis=1), 1)).astype(np.intp)
 
 
-class _Cause(NamedTuple):
-    """A kind of reason: the items it applies to, the numbers for each item's sentence, and the sentence."""
-
-    holds: Mask
-    numbers: Sequence[Array]  # each is a column, or several
-    sentence: Callable[..., str]
-
-
-def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
-    """Return the sentence of the first cause that applies; equal numbers are formatted once."""
-    reasons, unexplained = [""] * items, np.ones(items, dtype=np.bool_)
-    for cause in causes:
-        rows = np.flatnonzero(cause.holds & unexplained)
-        if not len(rows):
-            continue
-        unexplained[rows] = False
-        columns = np.column_stack([column[rows] for column in cause.numbers])
-        sentences: dict[tuple[int, ...], str] = {}
-        for row, numbers in zip(rows.tolist(), map(tuple, columns.tolist()), strict=True):
-            if numbers not in sentences:
-                sentences[numbers] = cause.sentence(*numbers)
-            reasons[row] = sentences[numbers]
-    return reasons
-
-
-def _causes(facts: _Facts, scores: Floats, best: Codes, sure: Array) -> Iterator[_Cause]:
-    words = facts.words
-    answers = facts.counts.sum(axis=(1, 2))
-    total = answers.sum(axis=1)
-    ours = answers[np.arange(len(best)), best]
-    yield _Cause(total == 0, [facts.asked > 0], words.no_answer)
-    yield _Cause(2 * total < facts.asked, [total, facts.asked], words.few_answers)
-    tied = scores == scores.max(axis=1, keepdims=True)
-    yield _Cause(tied.sum(axis=1) > 1, [tied], words.tie)
-    others = answers.copy()
-    others[np.arange(len(best)), best] = 0
-    # the only other label that was given, unless there are several, or none
-    other = np.where((others > 0).sum(axis=1) == 1, others.argmax(axis=1), UNDECIDED)
-    yield _Cause(ours == 0, [best, other, total], words.unsupported)
-    if facts.original is not None:
-        yield _changed(facts, facts.original)
-        yield _contradicted(facts, facts.original, best)
-    yield _Cause(total > ours, [best, other, ours, total], words.minority)
-    shares = facts.shares[np.arange(len(best)), best]
-    yield _Cause(total > 0, [best, total, shares, sure], words.agreement)
-
-
-def _changed(facts: _Facts, original: int) -> _Cause:
-    """Most comparable models changed their answer, under the relation where that happened most."""
-    before = facts.voice[:, :, original, np.newaxis]
-    both = (before >= 0) & (facts.voice >= 0)
-    changed = both & (facts.voice != before)
-    pairs, flips = both.sum(axis=1), changed.sum(axis=1)
-    # there are far fewer than a thousand models, so the number only breaks ties between equal shares
-    worst = (flips / np.maximum(pairs, 1) + flips / 1e6).argmax(axis=1)
-    rows = np.arange(len(worst))
-    flips, pairs, first = flips[rows, worst], pairs[rows, worst], changed[rows, :, worst].argmax(axis=1)
-    return _Cause(2 * flips > pairs, [worst, flips, pairs, first], facts.words.changed)
-
-
-def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
-    """Some models give the original text a label other than the item's."""
-    voice, counts = facts.voice[:, :, original], facts.counts[:, :, original]
-    supported = (voice == best[:, np.newaxis]).any(axis=1)
-    # a model split between the label and another neither supports nor contradicts the label
-    denied = (counts[np.arange(len(best)), :, best] == 0).all(axis=1)
-    steady = ((facts.counts.sum(axis=2) > 0).sum(axis=2) <= 1).all(axis=1)
-    steady_there = ((counts > 0).sum(axis=2) <= 1).all(axis=1)
-    against = ((voice >= 0) & (voice != best[:, np.newaxis])).any(axis=1)
-    numbers = [best, steady, steady_there, voice]
-    return _Cause(against & (supported | denied), numbers, facts.words.contradicted)
+def _voice(cell: Sequence[int]) -> int:
+    """Return the label that a cell gave most often; `UNDECIDED` where there is none."""
+    given = [code for code in cell if code >= 0]
+    if len({*given}) < 2:
+        return given[0] if given else UNDECIDED
+    (first, most), (_, next_most) = Counter(given).most_common(2)
+    return first if most > next_most else UNDECIDED
 
 
 class _Words(NamedTuple):
-    """Turns numbers into sentences, one method per cause."""
+    """Turns the answers of models, `[model][relation][draw]`, into sentences."""
 
     models: Sequence[str]
     relations: Sequence[str]
     labels: Sequence[str]
+    original: int | None  # position of the relation that leaves the text unchanged; None when there is none
+    shape: tuple[int, ...]
 
-    def no_answer(self, asked: int) -> str:
-        return "no model gave a usable answer" if asked else "no model has answered"
+    def reason(self, answered: bytes, best: int, share: int, sure: int, tied: tuple[int, ...]) -> str:
+        codes = np.frombuffer(answered, dtype=CODE).reshape(self.shape).tolist()
+        every = [code for model in codes for cell in model for code in cell]
+        answers, asked = [code for code in every if code >= 0], len(every) - every.count(NOT_ASKED)
+        total, ours, others, label = len(answers), answers.count(best), {*answers} - {best}, self.labels[best]
+        only_other = self.labels[min(others)] if len(others) == 1 else ""
+        say = "the only answer says" if total == 1 else f"{_every(total)} answers say"
+        if not total:
+            return "no model gave a usable answer" if asked else "no model has answered"
+        if 2 * total < asked:
+            return f"only {total} of {asked} questions {'was' if total == 1 else 'were'} answered"
+        if tied:
+            return f"{_listed([self.labels[code] for code in tied], 'labels')} are tied"
+        if not ours:
+            said = f"{say} {only_other}" if only_other else f"no answer says {label}"
+            return f"{said}, {KNOWN_ERRORS} {label if only_other else 'it'}"
+        if total > ours:
+            changed = "" if self.original is None else self._changed(codes, self.original, best)
+            return changed or self._minority(label, only_other, ours, total)
+        probable = f", with a probability of {share} %{'' if total == 1 else ' on average'}" if share else ""
+        right = f"; such labels are right in {sure} % of cases" if sure >= 0 else ""
+        return f"{say} {label}{probable}{right}"
 
-    def few_answers(self, answers: int, asked: int) -> str:
-        return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
-
-    def tie(self, *tied: int) -> str:
-        labels = [label for label, is_tied in zip(self.labels, tied, strict=True) if is_tied]
-        return f"{_listed(labels, 'labels')} are tied"
-
-    def unsupported(self, best: int, other: int, answers: int) -> str:
-        if other < 0:
-            return f"no answer says {self.labels[best]}, {KNOWN_ERRORS} it"
-        answer_text = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
-        return f"{answer_text} {self.labels[other]}, {KNOWN_ERRORS} {self.labels[best]}"
-
-    def changed(self, relation: int, flips: int, pairs: int, first: int) -> str:
-        comparable = "" if pairs == len(self.models) else "comparable "
+    def _changed(self, codes: list[list[list[int]]], original: int, best: int) -> str:
+        """Most comparable models changed their answer, under the relation where that happened most; else `_denied`."""
+        by_relation, voices = [], [[_voice(cell) for cell in model] for model in codes]
+        for relation in range(len(self.relations)):
+            both = [model for model, said in enumerate(voices) if min(said[original], said[relation]) >= 0]
+            by_relation.append((both, [model for model in both if voices[model][original] != voices[model][relation]]))
+        # there are far fewer than a thousand models, so the number only breaks ties between equal shares
+        shares = [len(changed) / max(len(both), 1) + len(changed) / 1e6 for both, changed in by_relation]
+        worst = shares.index(max(shares))
+        pairs, flips = map(len, by_relation[worst])
+        if 2 * flips <= pairs:
+            return self._denied(codes, original, best)
         if pairs == 1:
-            return f"{self._model(first)} changed its answer under {self.relations[relation]}"
-        who = f"{flips} of {pairs} {comparable}" if flips < pairs else f"{_every(pairs)} {comparable}"
-        return f"{who.strip()} models changed their answer under {self.relations[relation]}"
+            return f"{self._model(by_relation[worst][1][0])} changed its answer under {self.relations[worst]}"
+        comparable = "" if pairs == len(self.models) else "comparable "
+        who = f"{flips} of {pairs}" if flips < pairs else _every(pairs)
+        return f"{who} {comparable}models changed their answer under {self.relations[worst]}"
 
-    def contradicted(self, best: int, steady: int, steady_there: int, *voice: int) -> str:
-        where = "" if steady else "on the original text "
+    def _denied(self, codes: list[list[list[int]]], original: int, best: int) -> str:
+        """Some models give the original text a label other than the item's."""
+        voice = [_voice(model[original]) for model in codes]
+        speakers = {code: [m for m, said in enumerate(voice) if said == code] for code in sorted({*voice} - {-1})}
+        # a model split between the label and another neither supports nor contradicts the label
+        split = best not in speakers and any(best in model[original] for model in codes)
+        if not speakers.keys() - {best} or split:
+            return ""
+        steady = all(len({code for cell in model for code in cell if code >= 0}) <= 1 for model in codes)
+        steady_there = all(len({code for code in model[original] if code >= 0}) <= 1 for model in codes)
         verb = ("says", "say") if steady_there else ("most often says", "most often say")
-        speakers = {
-            code: [m for m, answer_text in enumerate(voice) if answer_text == code] for code in sorted({*voice} - {-1})
-        }
-        if best not in speakers:
-            return self._denied(best, verb[0], voice)
-        ours = speakers.pop(best)
-        parts = [f"{self._who(models)} {self.labels[code]}" for code, models in speakers.items()]
+        ours = speakers.pop(best, None)
         first, models = next(iter(speakers.items()))
+        if ours is None:
+            if sum(map(len, speakers.values())) > 1:
+                return f"no model says {self.labels[best]} on the original text"
+            return (
+                f"{self._model(models[0])} {verb[0]} {self.labels[first]} on the original text, not {self.labels[best]}"
+            )
+        parts = [f"{self._who(others)} {self.labels[code]}" for code, others in speakers.items()]
         parts[0] = f"{self._who(models)} {verb[len(models) > 1]} {self.labels[first]}"
         rest = "the others" if len(ours) > 1 and UNDECIDED not in voice else self._who(ours)
-        return f"{where}{', '.join(parts)}, {rest} {self.labels[best]}"
+        return f"{'' if steady else 'on the original text '}{', '.join(parts)}, {rest} {self.labels[best]}"
 
-    def _denied(self, best: int, verb: str, voice: Sequence[int]) -> str:
-        speakers = [
-            (self._model(model), self.labels[answer_text])
-            for model, answer_text in enumerate(voice)
-            if answer_text >= 0
-        ]
-        if len(speakers) > 1:
-            return f"no model says {self.labels[best]} on the original text"
-        model, label = speakers[0]
-        return f"{model} {verb} {label} on the original text, not {self.labels[best]}"
-
-    def minority(self, best: int, other: int, ours: int, total: int) -> str:
-        label = self.labels[best]
+    def _minority(self, label: str, only_other: str, ours: int, total: int) -> str:
+        against = total - ours
         if 2 * ours <= total:
             return f"only {ours} of {total} answers {_say(ours)} {label}"
-        against = total - ours
-        if other >= 0:
-            return f"{against} of {total} answers {_say(against)} {self.labels[other]}"
+        if only_other:
+            return f"{against} of {total} answers {_say(against)} {only_other}"
         return f"{against} of {total} answers do not say {label}"
-
-    def agreement(self, best: int, answers: int, share: int, sure: int) -> str:
-        who = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
-        probable = f", with a probability of {share} %{'' if answers == 1 else ' on average'}" if share else ""
-        right = f"; such labels are right in {sure} % of cases" if sure >= 0 else ""
-        return f"{who} {self.labels[best]}{probable}{right}"
 
     def _model(self, model: int) -> str:
         return self.models[model] if len(self.models) > 1 else "the model"
@@ -222,9 +153,7 @@ class _Words(NamedTuple):
 
 
 def _listed(names: Sequence[str], plural: str) -> str:
-    if len(names) > MAX_NAMED:
-        return f"{len(names)} {plural}"
-    return series(names)
+    return f"{len(names)} {plural}" if len(names) > MAX_NAMED else series(names)
 
 
 def _every(count: int) -> str:
