@@ -17,14 +17,13 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.review.forms import Visit
 from pcs_annotator.faces.review.item import item_view
 from pcs_annotator.faces.review.variable_form import form_view
-from pcs_annotator.judging.calibrate import Calibrator
+from pcs_annotator.judging.calibrate import Calibrator, fit_numbers
 from pcs_annotator.judging.evaluate.agreement import Resampling
 from pcs_annotator.judging.evaluate.held_out_figures import MEDIAN, compare_numbers, numbers_against_gold
 from pcs_annotator.judging.fit_model import labelled_rows
 from pcs_annotator.judging.heldout import Splits, run_trial
 from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.significance import WIDENING
-from pcs_annotator.judging.number_model import fit_numbers
 from pcs_annotator.judging.optimisers.simple import Distance
 from pcs_annotator.reviewing.book_review import BookReview
 from pcs_annotator.reviewing.session import Review

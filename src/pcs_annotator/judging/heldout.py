@@ -146,13 +146,11 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
-    names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
-    grades = b"" if votes.grades is None else votes.grades.tobytes()
-    texts = b"" if votes.text_log_probs is None else votes.text_log_probs.tobytes()
+    arrays = (votes.codes, votes.grades, votes.text_log_probs, gold)
+    contents = b"".join(b"" if array is None else array.tobytes() for array in arrays)
+    names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels, votes.units)).encode()
     siblings = pickle.dumps([(part.ids, part.codes, part.text_log_probs, codes) for part, codes in votes.siblings])
-    units = repr(votes.units).encode()
-    contents = votes.codes.tobytes() + grades + texts + gold.tobytes() + names + siblings + units
-    digest = blake2b(contents, digest_size=16).digest()
+    digest = blake2b(contents + names + siblings, digest_size=16).digest()
     key = (repr(chosen), splits.folds, splits.seed + turn, digest)
     if key not in _REMEMBERED:
         _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)

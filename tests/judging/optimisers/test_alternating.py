@@ -3,8 +3,10 @@ import pytest
 from scipy.optimize import nnls
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.optimisers.regression import alternate
+from pcs_annotator.judging.optimisers.regression import LinearRegression
 from pcs_annotator.judging.solver import non_negative_minimum
+from tests.builders import simulated_votes, the
+from tests.judging.strategies import coded
 
 
 def least_squares_problem(seed: int) -> tuple[Floats, Floats]:
@@ -60,43 +62,11 @@ def count_general_solver(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
     return calls
 
 
-def test_the_best_of_the_starts_wins() -> None:
-    last = np.zeros(3)
-
-    def from_start(other: Floats) -> tuple[Floats, float]:
-        last[:] = other
-        return np.ones(2), 0.0
-
-    # relations never move, so that each start ends at a different objective
-    def stay(annotators: Floats) -> tuple[Floats, float]:
-        return last.copy(), -float(last[1])
-
-    found = alternate(from_start, stay, (2, 3))
-    np.testing.assert_allclose(found.relations, [0.05, 0.9, 0.05])
-    assert found.objective == -0.9
-
-
 def test_descent_stops_after_the_rounds_it_was_given() -> None:
-    values = iter(range(100, 0, -1))
-
-    def never_settles(other: Floats) -> tuple[Floats, float]:
-        return np.ones(1), float(next(values))
-
-    found = alternate(never_settles, never_settles, (1, 1), rounds=7)
-    assert found.iterations == 7
-    assert found.objective == 100 - 13
-
-
-def test_descent_ends_when_no_annotator_is_worth_anything() -> None:
-    def worthless(other: Floats) -> tuple[Floats, float]:
-        return np.zeros(2), 0.0
-
-    def not_called(other: Floats) -> tuple[Floats, float]:
-        raise AssertionError("there is nothing left to solve")
-
-    found = alternate(worthless, not_called, (2, 3))
-    assert not found.annotators.any()
-    assert (found.objective, found.iterations) == (0.0, 1)
+    votes, names = simulated_votes([0.8, 0.6], items=60, relations=3)
+    one, all_of_them = (LinearRegression(rounds=rounds).fit(votes, coded(votes, names), 0) for rounds in (1, 500))
+    assert one.diagnostics.iterations == 1 < all_of_them.diagnostics.iterations
+    assert the(one.diagnostics.objective) > the(all_of_them.diagnostics.objective)
 
 
 @pytest.mark.parametrize("quadratic", [-3e-17, 3e-17, -7e-35])

@@ -15,6 +15,17 @@ from pcs_annotator.judging.score import read_votes
 from pcs_annotator.judging.solver import non_negative_minimum
 
 NEGLIGIBLE = 1e-20  # explained squared error per row; centring leaves rounding errors of about 1e-33
+TOLERANCE = 1e-10  # relative, of the objective
+Step = Callable[[Floats], tuple[Floats, float]]  # given one vector, returns the best other vector and the objective
+
+
+class _Solution(NamedTuple):
+    """Both vectors, up to a common scale, and the objective there."""
+
+    annotators: Floats
+    relations: Floats
+    objective: float
+    iterations: int
 
 
 @optimiser("lr")
@@ -33,21 +44,37 @@ class LinearRegression:
     """
 
     shrinkage: float = 10.0
+    rounds: int = 500
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights; equal ones, with a flag, when the votes carry no information about the gold."""
-        shape = (len(votes.annotators), len(votes.relations))
         products, targets = normal_equations(votes, gold)
-        steps = (self._step(products, targets), self._step(products.transpose(2, 3, 0, 1), targets.T))
-        solution = alternate(*steps, shape)
-        if solution.objective >= -NEGLIGIBLE * len(votes):
+        steps = self._step(products, targets), self._step(products.transpose(2, 3, 0, 1), targets.T)
+        best, *others = [self._descend(*steps, start) for start in _starts(len(votes.relations))]
+        for solution in others:
+            if solution.objective < best.objective - TOLERANCE * abs(best.objective):
+                best = solution
+        if best.objective >= -NEGLIGIBLE * len(votes):
             flag = Flag("uniform fallback", "the votes say nothing about the gold labels, so the weights stay equal")
-            return Weights.uniform(votes, Diagnostics(iterations=solution.iterations, flags=(flag,)))
-        diagnostics = Diagnostics(objective=solution.objective, iterations=solution.iterations)
-        return Weights.normalised(votes, solution.annotators, solution.relations, diagnostics)
+            return Weights.uniform(votes, Diagnostics(iterations=best.iterations, flags=(flag,)))
+        diagnostics = Diagnostics(objective=best.objective, iterations=best.iterations)
+        return Weights.normalised(votes, best.annotators, best.relations, diagnostics)
 
-    def _step(self, products: Floats, targets: Floats) -> "Step":
+    def _descend(self, for_annotators: Step, for_relations: Step, relations: Floats) -> _Solution:
+        """Alternate half steps; none can raise the objective, so that converges."""
+        objective = np.inf
+        for iteration in range(1, self.rounds + 1):
+            annotators, _ = for_annotators(relations)
+            if not annotators.any():
+                return _Solution(annotators, relations, 0.0, iteration)
+            relations, reached = for_relations(annotators)
+            if not relations.any() or objective - reached <= TOLERANCE * abs(reached):
+                break
+            objective = reached
+        return _Solution(annotators, relations, reached, iteration)
+
+    def _step(self, products: Floats, targets: Floats) -> Step:
         """Return the half step that solves for the first axis with the second held fixed."""
         size, other_size = targets.shape
         own_penalty = self.shrinkage / 4 * (size * np.eye(size) - 1)
@@ -104,50 +131,9 @@ def _from_codes(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
     return gram.reshape(*shape, *shape).transpose(0, 2, 1, 3), cross.reshape(shape)
 
 
-class Solution(NamedTuple):
-    """The best point found: both vectors, up to a common scale, and the objective there."""
-
-    annotators: Floats
-    relations: Floats
-    objective: float
-    iterations: int
-
-
-Step = Callable[[Floats], tuple[Floats, float]]  # given one vector, returns the best other vector and the objective
-
-
-def alternate(
-    for_annotators: Step, for_relations: Step, shape: tuple[int, int], *, rounds: int = 500, tolerance: float = 1e-10
-) -> Solution:
-    """Return the best of several alternating minimisations.
-
-    No step can raise the objective, so each start converges. The starts treat all relations alike: equal weights, and
-    every relation once with most of the weight.
-    """
-    best: Solution | None = None
-    for start in _starts(shape[1]):
-        solution = _descend(for_annotators, for_relations, start, rounds, tolerance)
-        if best is None or solution.objective < best.objective - tolerance * abs(best.objective):
-            best = solution
-    assert best is not None, "there is at least one start"
-    return best
-
-
 def _starts(relations: int) -> Iterator[Floats]:
+    """Yield starts that treat all relations alike: equal weights, and every relation once with most of the weight."""
     yield np.full(relations, 1 / relations)
     if relations > 1:
         for relation in range(relations):
             yield np.where(np.arange(relations) == relation, 0.9, 0.1 / (relations - 1))
-
-
-def _descend(for_annotators: Step, for_relations: Step, relations: Floats, rounds: int, tolerance: float) -> Solution:
-    objective = np.inf
-    for iteration in range(1, rounds + 1):
-        annotators, _ = for_annotators(relations)
-        if not annotators.any():
-            return Solution(annotators, relations, 0.0, iteration)
-        relations, reached = for_relations(annotators)
-        if not relations.any() or objective - reached <= tolerance * abs(reached):
-            return Solution(annotators, relations, reached, iteration)
-        objective = reached
-    return Solution(annotators, relations, objective, rounds)
