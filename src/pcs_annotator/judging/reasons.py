@@ -56,10 +56,10 @@ def _shares(votes: Votes, rows: slice) -> Integers:
 
 def _voice(cell: Sequence[int]) -> int:
     """Return the label that a cell gave most often; `UNDECIDED` where there is none."""
-    given = [code for code in cell if code >= 0]
-    if len({*given}) < 2:
-        return given[0] if given else UNDECIDED
-    (first, most), (_, next_most) = Counter(given).most_common(2)
+    labels = [code for code in cell if code >= 0]
+    if len({*labels}) < 2:
+        return labels[0] if labels else UNDECIDED
+    (first, most), (_, next_most) = Counter(labels).most_common(2)
     return first if most > next_most else UNDECIDED
 
 
@@ -86,8 +86,8 @@ class _Words(NamedTuple):
         if tied:
             return f"{_listed([self.labels[code] for code in tied], 'labels')} are tied"
         if not ours:
-            said = f"{say} {only_other}" if only_other else f"no answer says {label}"
-            return f"{said}, {KNOWN_ERRORS} {label if only_other else 'it'}"
+            start = f"{say} {only_other}" if only_other else f"no answer says {label}"
+            return f"{start}, {KNOWN_ERRORS} {label if only_other else 'it'}"
         if total > ours:
             changed = "" if self.original is None else self._changed(codes, self.original, best)
             return changed or self._minority(label, only_other, ours, total)
@@ -99,7 +99,7 @@ class _Words(NamedTuple):
         """Most comparable models changed their answer, under the relation where that happened most; else `_denied`."""
         by_relation, voices = [], [[_voice(cell) for cell in model] for model in codes]
         for relation in range(len(self.relations)):
-            both = [model for model, said in enumerate(voices) if min(said[original], said[relation]) >= 0]
+            both = [model for model, voice in enumerate(voices) if min(voice[original], voice[relation]) >= 0]
             by_relation.append((both, [model for model in both if voices[model][original] != voices[model][relation]]))
         # there are far fewer than a thousand models, so the number only breaks ties between equal shares
         shares = [len(changed) / max(len(both), 1) + len(changed) / 1e6 for both, changed in by_relation]
@@ -116,7 +116,7 @@ class _Words(NamedTuple):
     def _denied(self, codes: list[list[list[int]]], original: int, best: int) -> str:
         """Some models give the original text a label other than the item's."""
         voice = [_voice(model[original]) for model in codes]
-        speakers = {code: [m for m, said in enumerate(voice) if said == code] for code in sorted({*voice} - {-1})}
+        speakers = {code: [m for m, label in enumerate(voice) if label == code] for code in sorted({*voice} - {-1})}
         # a model split between the label and another neither supports nor contradicts the label
         split = best not in speakers and any(best in model[original] for model in codes)
         if not speakers.keys() - {best} or split:

@@ -38,7 +38,7 @@ def test_zero_shot_is_chosen_on_other_rows_than_it_is_judged_on() -> None:
     own = votes.codes[:, :, 0, 0] == gold[:, np.newaxis]
     assert found.method == f"zero-shot model-{own.mean(axis=0).argmax()}"
     assert found.accuracy.value < own.mean(axis=0).max()
-    assert found.questions == 1
+    assert found.calls.questions == 1
 
 
 @pytest.mark.parametrize("items", [10, 60])
@@ -89,7 +89,7 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     _, fitted = cross_validate(asked, gold, ["lr", "majority"], Splits(seed=3), resamples=20)
     majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
     assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
-    assert fitted.questions == majority.questions == 3
+    assert fitted.calls.questions == majority.calls.questions == 3
     [own] = cross_validate(asked, gold, ["majority"], resamples=20)
     weights = fit_coded(asked, gold, "majority")
     assert own.auroc.value == pytest.approx(auroc(score(asked, weights), gold))
@@ -101,7 +101,11 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
 def test_one_annotator_has_no_majority_beside_its_zero_shot() -> None:
     votes, gold = graded_votes([1.0])
     _, majority, one = cross_validate(votes.hard(), gold, ["lr", "majority", "zero-shot"], resamples=20)
-    assert (majority.auroc, majority.accuracy, majority.questions) == (one.auroc, one.accuracy, one.questions)
+    assert (majority.auroc, majority.accuracy, majority.calls.questions) == (
+        one.auroc,
+        one.accuracy,
+        one.calls.questions,
+    )
     assert references(votes.hard()) == ("uniform", "zero-shot")
     assert "majority" not in references(votes)
 
@@ -114,7 +118,7 @@ def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None
     assert references(votes.select(relations=["order"])) == REFERENCES
 
     found = {one.method: one for one in cross_validate(votes, gold, ["auto", *references(votes)], resamples=20)}
-    assert [one.questions for one in found.values()] == [4, 4, 2, 1, 2, 2, 2]
+    assert [one.calls.questions for one in found.values()] == [4, 4, 2, 1, 2, 2, 2]
     assert [name for name, one in found.items() if one.graded] == [
         "auto", "uniform", "logprob", "scaled logprob", "first question only"
     ]  # fmt: skip

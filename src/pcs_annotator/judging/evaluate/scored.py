@@ -54,10 +54,9 @@ FIGURES: Mapping[str, str] = {
 }
 """The figures, by name, and their titles.
 
-`auroc`, the class AUROC, and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the
-label: the most probable one for methods that learn from gold, else the one with the highest score. The others are of
-the calibrated probability, `auroc_confidence` among them: right against wrong labels. It is nan where all labels of a
-split are right, or all wrong.
+The class AUROC and `ece_score` are of the raw score; `auroc_hard`, `accuracy` and `macro_f1` of the label: the most
+probable one for methods that learn from gold, else that with the highest score; the others of the calibrated
+probability. The confidence AUROC is nan where all labels of a split are right, or all wrong.
 """
 MOST_CELLS = 1 << 21  # cells of tables held at a time, so that memory stays small with many labels and resamples
 
@@ -260,8 +259,7 @@ class Scored:
     def distinct(self) -> Sequence[CrossFit]:
         """The splits, once where all have the same scores."""
         first = self.splits[0]
-        pairs = ((fit.scores, first.scores, fit.ranks, first.ranks) for fit in self.splits)
-        alike = all(np.array_equal(*pair[:2]) and np.array_equal(*pair[2:]) for pair in pairs)
+        alike = all(np.array_equal([fit.scores, fit.ranks], [first.scores, first.ranks]) for fit in self.splits)
         return [first] if alike else self.splits
 
     @property
@@ -323,11 +321,6 @@ class MethodFigures(NamedTuple):
     def accuracy(self) -> metrics.Estimate:
         """The share of right labels."""
         return self.figures["accuracy"]
-
-    @property
-    def questions(self) -> float:
-        """Questions per text."""
-        return self.calls.questions
 
     def as_evaluated(self) -> dict[str, Any]:
         """Return what `pcs evaluate` says about it, as plain values."""

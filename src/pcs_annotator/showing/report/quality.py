@@ -239,7 +239,7 @@ def what_more_questions_bought(figures: Sequence[MethodFigures], unit: str = "qu
     first = next((figure for figure in figures if figure.method == FIRST_QUESTION), None)
     if first is None or first.behind is None or first.accuracy_behind is None:
         return ""
-    times = figures[0].questions / first.questions
+    times = figures[0].calls.questions / first.calls.questions
     asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
     gains = f"{points(first.behind, 'class AUROC')} and {points(first.accuracy_behind, 'accuracy')}"
     shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
@@ -267,8 +267,8 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
         first, *rest = [cell_of(figure.figures.get(metric)) for metric, _ in METRICS]
         needs = ["yes" if figure.graded else "no"] if graded else []
         spot = b.Spot(figure.auroc.value, figure.auroc.interval, low, high)
-        whole = round(figure.questions, 1).is_integer()  # else some texts were asked fewer
-        asked = number(figure.questions, 0 if whole else 1)
+        whole = round(figure.calls.questions, 1).is_integer()  # else some texts were asked fewer
+        asked = number(figure.calls.questions, 0 if whole else 1)
         rows.append([_name(figure, optimiser), first, spot, *rest, asked, *needs, figure.auroc.n])
     axis = b.Column(f"{number(low)} to {number(high)}", "chart axis")
     return b.Table(columns=[b.Column("Method"), auroc, axis, *others, *more], rows=rows, kind="figures")
