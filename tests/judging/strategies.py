@@ -15,7 +15,7 @@ from pcs_annotator.core.votes import NOT_ASKED
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
-from tests.builders import simulated_votes, the
+from tests.builders import the
 from tests.judging.evaluate.graded import graded_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
@@ -73,12 +73,6 @@ def silenced(votes: Votes, share: float, seed: int = 0) -> Votes:
     """Votes with a random share replaced by silence."""
     gone = np.random.default_rng(seed).random(votes.codes.shape) < share
     return replace(votes, codes=np.where(gone, -1, votes.codes).astype(np.int8))
-
-
-def biased_votes(items: int = 120, seed: int = 0) -> Labelled:
-    """Votes that predict the label well, but only for optimisers that learn which labels each model confuses."""
-    votes, gold = simulated_votes([0.8, 0.75], items=items, relations=2, seed=seed)
-    return Labelled(replace(votes, codes=(votes.codes + 1) % 3), [*gold])
 
 
 def opposite_favourites(items: int = 150) -> tuple[Votes, Codes]:

@@ -175,13 +175,6 @@ def test_a_label_that_was_not_calibrated_is_refused() -> None:
         fitted.apply(np.full((1, 3), 1 / 3), ("a", "b", "z"))
 
 
-def test_none_leaves_the_scores_as_they_are() -> None:
-    scores, gold = random_rows(5)
-    raw = fit_calibrator(scores, gold, LABELS, "none")
-    assert raw is UNCALIBRATED
-    np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
-
-
 def test_overconfident_scores_become_calibrated_on_unseen_rows() -> None:
     rng = np.random.default_rng(3)
     sharp = rng.dirichlet(np.full(3, 0.3), 6000)
@@ -192,11 +185,3 @@ def test_overconfident_scores_become_calibrated_on_unseen_rows() -> None:
     assert ece(sharp[1000:], gold[1000:]) > 0.1
     assert ece(said, gold[1000:]) < 0.04
     assert log_loss(said, gold[1000:]) < log_loss(sharp[1000:], gold[1000:])
-
-
-def test_offsets_cannot_be_changed_from_outside() -> None:
-    offsets = np.zeros(2)
-    fitted = Calibrator(labels=["x", "y"], slope=1.0, offsets=offsets)
-    offsets[0] = 5
-    assert fitted.offsets.tolist() == [0, 0]
-    assert fitted.labels == ("x", "y")

@@ -17,7 +17,7 @@ from pcs_annotator.judging import early_stop as stopping
 from pcs_annotator.judging.calibrate import Calibrator
 from pcs_annotator.judging.early_stop import ExactStop, order_of, simulate
 from pcs_annotator.judging.score import choose
-from tests.builders import simulated_votes, votes_of
+from tests.builders import votes_of
 from tests.judging.panels import (
     CALIBRATIONS,
     READS,
@@ -29,7 +29,7 @@ from tests.judging.panels import (
     opened,
     random_panel,
 )
-from tests.judging.strategies import LEARNERS, any_votes, asked_in, quick, quiet_fit, weights_for
+from tests.judging.strategies import any_votes, asked_in, weights_for
 
 
 class HardPanel(NamedTuple):
@@ -293,13 +293,3 @@ def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
     assert asked_in(stopped).tolist() == [2, 1, 2, 2]
     assert stopped.codes[..., 0].tolist() == [[[0, -2, 0, -2]], [[0, -2, -2, -2]], [[-1, -2, 1, -2]], [[0, -2, 0, -2]]]
     assert stopped.ids == votes.ids
-
-
-@pytest.mark.parametrize("name", [*LEARNERS, "majority", "uniform"])
-def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str) -> None:
-    votes, names = simulated_votes([0.9, 0.8, 0.6], items=120)
-    weights = quiet_fit(votes, [*names], quick(name))
-    stopped = simulate(votes, ExactStop(weights, votes.labels, order_of(weights)))
-    all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped))
-    np.testing.assert_array_equal(early, all_asked)
-    assert asked_in(stopped).mean() < 10

@@ -79,13 +79,6 @@ def test_one_to_five_gold_rows_give_no_confidence_no_promise_and_no_figure(rows:
     assert not details.relation_intervals
 
 
-def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
-    votes, names = simulated_votes([0.9, 0.8], items=30)
-    model = quiet_learn(votes, [names[0]] * 30, replace(HOW, resamples=5))
-    assert (model.calibrator, model.margin) == (None, None)
-    assert not model.weights.diagnostics.annotator_intervals
-
-
 def test_a_promise_says_how_gold_was_split() -> None:
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=60)
     few = the(learn_model(votes, gold, HOW).certificate)

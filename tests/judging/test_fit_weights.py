@@ -122,15 +122,6 @@ def test_an_annotator_with_one_label_says_something_if_its_grades_differ(grades:
     assert kinds(weights) == flags
 
 
-def test_few_equal_votes_do_not_make_an_annotator_constant() -> None:
-    votes, gold = simulated_votes([0.7, 0.7, 0.7], items=4)
-    alike = with_annotator(votes, 1, 0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit_weights(alike, gold)
-    assert not [warning for warning in caught if "model-1" in str(warning.message)]
-
-
 def test_a_silent_annotator_is_named() -> None:
     votes, gold = simulated_votes([0.7, 0.7, 0.7], items=40)
     with pytest.warns(PcsWarning, match="model-2 never"):
@@ -165,12 +156,6 @@ def test_stability_ranges_contain_the_weight() -> None:
             assert set(intervals) == set(shares)
             assert all(intervals[name].low <= share <= intervals[name].high for name, share in shares.items())
             assert all(0 <= low <= high <= 1 for low, high in intervals.values())
-
-
-def test_intervals_of_optimisers_without_gold_need_none() -> None:
-    votes, _ = simulated_votes([0.8, 0.6], items=40)
-    low, high = fit_weights(votes, {}, "uniform", resamples=10).diagnostics.annotator_intervals["model-0"]
-    assert low == high == 0.5
 
 
 def test_canonical_order_keeps_every_vote_with_its_names() -> None:

@@ -14,7 +14,6 @@ from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.sets import PredictionSets
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from tests.builders import learn_model, simulated_votes, the, votes_of
-from tests.judging.strategies import silenced
 
 
 def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
@@ -64,19 +63,6 @@ def test_offsets_break_a_tie_of_scores_and_the_reason_does_not_call_it_one() -> 
     assert "tied" not in one.reason
     (even,) = Model(weights=Weights.uniform(votes), calibrator=EVEN).judge(votes)
     assert (even.label, even.confidence, even.reason) == ("fake", 0.5, "fake and real are tied")
-
-
-@pytest.mark.parametrize("name", ["lr", "auto"])
-@pytest.mark.parametrize("calibrated", [True, False])
-def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool) -> None:
-    votes, gold = simulated_votes([0.8, 0.6], items=40)
-    votes = silenced(votes, 0.4)
-    weights = fit_weights(votes, gold, name, resamples=3)
-    calibrator = learn_model(votes, gold, Learning()).calibrator if calibrated else None
-    model = Model(weights=weights, calibrator=calibrator)
-    again = from_plain(Model, json.loads(json.dumps(model.to_dict())))
-    assert list(again.judge(votes)) == list(model.judge(votes))
-    assert (again.calibrator is None) is not calibrated
 
 
 PROMISE = Promise(max_error=0.1)

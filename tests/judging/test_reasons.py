@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.base.text import short_names
-from pcs_annotator.judging import score as module
 from pcs_annotator.judging.reasons import reasons
 from pcs_annotator.judging.score import choose
 from tests.judging.strategies import any_votes, weights_for
@@ -144,18 +143,6 @@ def test_every_item_has_one_sentence_and_its_numbers_are_true(data: st.DataObjec
             assert [int(found[1]), int(found[2])] == [(said == label).sum(), len(said)]
         if re.fullmatch(r"(all \d+|both) answers say \w+", sentence):
             assert (said == best[row]).all()
-
-
-def test_items_are_explained_alone_whatever_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = np.random.default_rng(0).integers(-2, 3, (50, 3, 4)).astype(np.int8)
-    names = [str(row) for row in range(50)]
-    votes = Votes(codes=codes, ids=names, annotators=[*"abc"], relations=["original", *"xyz"], labels=["F", "R", "M"])
-    scores = score(votes, Weights.uniform(votes))
-    best = choose(scores, votes.labels)
-    together = reasons(votes, scores, best)
-    monkeypatch.setattr(module, "CHUNK", 7)
-    assert reasons(votes, scores, best) == together
-    assert reasons(votes.take(slice(0, 0)), scores[:0], best[:0]) == []
 
 
 def test_answers_that_agree_say_how_probable_they_find_the_label_if_they_are_graded() -> None:

@@ -10,11 +10,10 @@ from scipy.special import log_softmax
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.base.errors import MismatchError
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.weights import Evidence, VoteScale
+from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging import score as scoring
 from pcs_annotator.judging.score import MIN_GRADE, choose, read_votes, softmax
 from tests.builders import simulated_votes, votes_of
-from tests.judging.evaluate.graded import graded_votes
 from tests.judging.strategies import any_votes, silenced, weights_for
 
 FAKE, REAL, SILENT, UNASKED = 0, 1, -1, -2
@@ -219,18 +218,3 @@ def test_hard_votes_read_the_same_as_shares_and_as_log_odds() -> None:
     votes = silenced(simulated_votes([0.7, 0.6], items=20)[0], 0.3)
     votes = replace(votes, codes=np.concatenate([votes.codes, votes.codes[::-1]], axis=3))
     np.testing.assert_allclose(read_votes(votes, "log-odds"), votes.shares(), atol=1e-12)
-
-
-@pytest.mark.parametrize("reads", ["shares", "log-odds", "mean log-odds"])
-def test_scores_of_graded_votes_do_not_depend_on_the_size_of_chunks(
-    reads: VoteScale, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    votes, _ = graded_votes([1.0, 0.5], items=20)
-    table = np.random.default_rng(0).normal(size=(2, 2, 3, 3))
-    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(3), log_likelihood=table, reads=reads)
-    weights = replace(Weights.uniform(votes), evidence=evidence)
-    whole = score(votes, weights)
-    logits = np.einsum("iarv,arvk->ik", read_votes(votes, reads), table)
-    np.testing.assert_allclose(whole, softmax(logits), atol=1e-11)
-    monkeypatch.setattr(scoring, "CHUNK", 3)
-    np.testing.assert_allclose(score(votes, weights), whole, atol=1e-12)

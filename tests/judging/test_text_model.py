@@ -12,8 +12,7 @@ from pcs_annotator.core import ngrams
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.ngrams import COLUMNS, count_ngrams
 from pcs_annotator.judging.early_stop import exact_stop, learn_frugal, simulate
-from pcs_annotator.judging.evaluate.harness import VOTES_ALONE, cross_validate
-from pcs_annotator.judging.fit_model import Learning, fit_model, labelled_rows
+from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.heldout import Splits
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.reasons import TEXT_OR_ERRORS
@@ -177,19 +176,6 @@ def test_a_label_that_no_model_gave_is_explained_by_the_text() -> None:
     outvoted = [one.reason for one in model.judge(votes) if "known errors" in one.reason]
     assert outvoted
     assert {one.partition(", ")[2].rpartition(" ")[0] for one in outvoted} == {TEXT_OR_ERRORS}
-
-
-def test_figures_say_what_the_texts_add() -> None:
-    texts, gold = written(200)
-    votes = voted(texts, gold)
-    model = fit_model(votes, gold, Learning(optimiser="lr", text=True)).model
-    rows, truth = labelled_rows(replace(votes, text_log_probs=model.read(votes)), gold)
-    found = {one.method: one for one in cross_validate(rows, truth, ["lr", "majority"], resamples=20)}
-    assert list(found) == ["lr", VOTES_ALONE, "majority"]
-    assert found["lr"].figures["accuracy"].value > found[VOTES_ALONE].figures["accuracy"].value
-    plain = cross_validate(replace(rows, text_log_probs=None), truth, ["lr", "majority"], resamples=20)
-    assert [one.method for one in plain] == ["lr", "majority"]
-    assert plain[0].figures == found[VOTES_ALONE].figures
 
 
 @pytest.mark.parametrize("optimiser", ["lr", "auto"])

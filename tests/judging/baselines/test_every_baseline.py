@@ -211,25 +211,6 @@ def test_baselines_that_are_defined_on_labels_do_not_use_log_probabilities(name:
     assert not asks.graded
 
 
-CANNOT_WORK = {
-    "spuq": (np.s_[:, :, 1:], "0 of 4 rows have one: record relations"),
-    "spuq on few rows": (np.s_[1:, :, 1:], "1 of 4 rows have one"),
-    "majority-vote": (np.s_[:, 1], "two models or more, and these votes have 1"),
-    "zero-shot": (np.s_[:, :, 0], "no usable answer"),
-    "self-consistency": (np.s_[:, :, 0, 1:], "--draws 5"),
-}
-
-
-@pytest.mark.parametrize("case", CANNOT_WORK)
-def test_without_the_answers_that_it_needs_a_baseline_has_a_reason_and_no_figure(case: str) -> None:
-    silenced, reason = CANNOT_WORK[case]
-    codes = np.random.default_rng(0).integers(0, 2, (4, 2, 3, 2), dtype=np.int8)
-    codes[silenced] = -2
-    votes = Votes(codes=codes, ids="wxyz", annotators="ab", relations=RELATIONS, labels=LABELS[:2])
-    with pytest.raises(UndefinedMetric, match=reason):
-        baselines.create(case.split(maxsplit=1)[0]).scores(votes)
-
-
 STATED = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s")
 PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
 

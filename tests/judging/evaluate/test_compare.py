@@ -21,15 +21,6 @@ from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded
 
 
-def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
-    votes, names = simulated_votes([0.5, 0.9], items=60, relations=2)
-    gold = coded(votes, names)
-    for asked in (votes, replace(votes, relations=["first", "second"])):
-        _, found = cross_validate(asked, gold, ["uniform", "zero-shot"], resamples=20)
-        assert found.method == "zero-shot model-1"
-        assert found.accuracy.value == pytest.approx(np.mean(votes.codes[:, 1, 0, 0] == gold))
-
-
 def test_zero_shot_is_chosen_on_other_rows_than_it_is_judged_on() -> None:
     # eight models that are equally good: the best of them on these very rows is right too often
     votes, names = simulated_votes([0.5] * 8, items=60, relations=1)
@@ -98,18 +89,6 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     assert fitted.auroc.value == pytest.approx(auroc(shares, gold))
 
 
-def test_one_annotator_has_no_majority_beside_its_zero_shot() -> None:
-    votes, gold = graded_votes([1.0])
-    _, majority, one = cross_validate(votes.hard(), gold, ["lr", "majority", "zero-shot"], resamples=20)
-    assert (majority.auroc, majority.accuracy, majority.calls.questions) == (
-        one.auroc,
-        one.accuracy,
-        one.calls.questions,
-    )
-    assert references(votes.hard()) == ("uniform", "zero-shot")
-    assert "majority" not in references(votes)
-
-
 def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None:
     votes, gold = graded_votes([1.0, 2.0])
     assert references(votes) == (*REFERENCES, "logprob", "scaled logprob", "first question only")
@@ -158,12 +137,3 @@ def test_figures_survive_json() -> None:
     assert undefined.figures.get("auroc_confidence") is None
     for figures in (graded, hard, undefined):
         assert from_plain(MethodFigures, json.loads(json.dumps(to_plain(figures)))) == figures
-
-
-def test_a_method_is_not_behind_itself() -> None:
-    votes, names = simulated_votes([0.8, 0.6], items=30, relations=1)
-    _, same = cross_validate(votes, coded(votes, names), ["uniform", "majority"], resamples=20)
-    assert same.behind is not None
-    assert (same.behind.difference, same.behind.p_value, same.holm) == (0, 1, 1)
-    # 30 rows without a difference leave room for one
-    assert same.behind.interval == pytest.approx((-0.116, 0.116), abs=0.001)

@@ -1,6 +1,4 @@
-import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,22 +13,14 @@ from pcs_annotator.judging.baselines import LogProb
 from pcs_annotator.judging.evaluate.as_tables import evaluation_tables
 from pcs_annotator.judging.evaluate.harness import evaluate
 from pcs_annotator.judging.evaluate.methods import Method, OnCells
-from pcs_annotator.judging.evaluate.scored import (
-    FIGURES,
-    HARD_AND_GRADED,
-    NO_CONFIDENCE_AUROC,
-    EvaluationOptions,
-    hard_scores,
-)
+from pcs_annotator.judging.evaluate.scored import FIGURES, NO_CONFIDENCE_AUROC, EvaluationOptions
 from pcs_annotator.judging.fit_weights import optimisers
 from pcs_annotator.judging.heldout import Splits, cross_fit
 from pcs_annotator.judging.metrics import figures as metrics
 from pcs_annotator.judging.metrics.significance import holm
-from pcs_annotator.tables.vote_tables import read_vote_table
 from tests.builders import simulated_votes, the
 from tests.judging.evaluate.graded import graded_votes
 from tests.judging.evaluate.test_methods import FirstVote
-from tests.judging.metrics.alone import accuracy
 from tests.judging.strategies import coded
 
 QUICK = EvaluationOptions(repeats=2, resamples=60)
@@ -114,27 +104,6 @@ def test_rows_without_gold_and_rows_that_no_model_answered_are_left_out() -> Non
     alone = evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK)
     for found in (evaluate(votes, unlabelled, ["lr"], QUICK), evaluate(unanswered, gold, ["lr"], QUICK)):
         assert (found.n, found.methods) == (60, alone.methods)
-
-
-def test_one_call_gives_no_grades() -> None:
-    votes, gold = judged([0.8])
-    found = evaluate(votes, gold, ["zero-shot"], QUICK)
-    figures = found.methods[0].figures
-    assert figures["auroc"] == figures["auroc_hard"]
-    assert HARD_AND_GRADED in found.notes
-
-
-def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
-    votes, gold = graded_votes([1.5], relations=1)
-    equal, learned, hard = (
-        one.figures for one in evaluate(votes, gold, ["uniform", "auto", "zero-shot"], QUICK).methods
-    )
-    fits = [cross_fit(optimisers.create("auto"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
-    labels = hard_scores(np.mean([fit.probabilities for fit in fits], axis=0), votes.labels)
-    assert learned["accuracy"].value == pytest.approx(accuracy(labels, gold))
-    assert learned["auroc_hard"].value == pytest.approx(metrics.auroc(labels, gold))
-    answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
-    assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)
 
 
 def test_methods_that_use_log_probabilities_are_marked() -> None:
@@ -247,26 +216,3 @@ def test_missing_label_and_missing_original_are_noted() -> None:
     notes = evaluate(views, gold[kept], ["majority"], QUICK).notes
     assert any("'positive'" in note for note in notes)
     assert any("'original'" in note and "'voice'" in note for note in notes)
-
-
-def test_tables_show_every_method_and_mark_the_best() -> None:
-    votes, gold = judged([0.9, 0.4], items=120)
-    found = evaluate(votes, gold, ["lr", "uniform", "zero-shot"], QUICK)
-    figures, tests = evaluation_tables(found)
-    assert [row[0] for row in figures.rows] == ["lr", "uniform", "zero-shot"]
-    assert [row[0] for row in tests.rows] == ["uniform", "zero-shot"]
-    for row in figures.rows:
-        assert all(math.isfinite(number_of(cell) or 0) for cell in row)
-    column = figures.columns.index("Brier")
-    values = [number_of(row[column]) or 9 for row in figures.rows]
-    assert (int(np.argmin(values)), column) in figures.best
-    assert len(evaluation_tables(evaluate(votes, gold, ["lr"], QUICK))) == 1
-
-
-def test_real_votes(shared_data: Path) -> None:
-    table = read_vote_table(shared_data / "simulated" / "gossipcop.csv.gz")
-    votes = table.votes.take(slice(393))
-    gold = coded(votes, [label for label in table.gold[:393] if label])
-    found = {one.method: one for one in evaluate(votes, gold, ["lr", "majority", "zero-shot"], QUICK).methods}
-    assert found["lr"].figures["auroc"].value > found["majority"].figures["auroc"].value + 0.05
-    assert found["lr"].calls == (12, 0)

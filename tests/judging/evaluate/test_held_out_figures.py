@@ -42,12 +42,6 @@ def test_risk_is_the_error_among_the_most_confident_rows_by_hand() -> None:
     assert (risk.low[0], risk.high[0]) == pytest.approx((0.0, 0.975), abs=1e-5)
 
 
-def test_where_all_are_wrong_the_interval_reaches_one() -> None:
-    risk = curves_of(trial_of([[0.9, 0.1], [0.1, 0.9]], [1, 0]), resamples=10).risk
-    assert risk.risk == [1.0]
-    assert risk.high == [1.0]
-
-
 def test_the_roc_of_each_label_by_hand() -> None:
     second, first = curves_of(FOUR, resamples=10).roc
     assert (second.label, first.label) == ("label-1", "label-0")

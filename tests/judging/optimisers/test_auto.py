@@ -12,7 +12,6 @@ from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.calibrate import joint_calibrator
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.metrics.figures import auroc
 from pcs_annotator.judging.optimisers import auto
 from pcs_annotator.judging.optimisers.auto import Combination, log_confusion
 from pcs_annotator.judging.score import softmax
@@ -106,24 +105,6 @@ def test_few_gold_rows_are_as_good_as_the_majority_and_many_are_better() -> None
     assert learned(votes, gold, 300) > majority + 0.1
 
 
-@pytest.mark.parametrize("constant", [False, True])
-def test_a_useless_model_costs_next_to_nothing(constant: bool) -> None:
-    gold = truth(3000)
-    votes = of_models(gold, [0.8, 0.7, 0.6])
-    noise = np.random.default_rng(9).integers(3, size=(3000, 1, 1, 1)) * (not constant)
-    codes = np.concatenate([votes.codes, noise.astype(votes.codes.dtype)], axis=1)
-    more = replace(votes, codes=codes, annotators=[*votes.annotators, "useless"])
-    assert learned(more, gold, 50) > learned(votes, gold, 50) - 0.01
-
-
-def test_copies_of_a_model_count_little_more_than_one() -> None:
-    gold = truth(600)
-    votes = of_models(gold, [0.7])
-    copied = replace(votes, codes=np.repeat(votes.codes, 8, axis=1), annotators=[f"m{row}" for row in range(8)])
-    alone, together = (score(rows, Combination().fit(rows.take(slice(200)), gold[:200], 0)) for rows in (votes, copied))
-    assert together.max(axis=1).mean() == pytest.approx(alone.max(axis=1).mean(), abs=0.03)
-
-
 def test_texts_are_weighed_together_with_votes() -> None:
     texts, gold = written(600)
     votes = voted(texts, gold, right=0.65)
@@ -169,16 +150,6 @@ def test_a_favourite_label_is_made_up_for() -> None:
     assert log_loss(scores, gold[~learn]) < 0.8
 
 
-def test_log_odds_carry_more_than_labels() -> None:
-    votes, gold = graded_votes([1.5, 1.0], items=400)
-    learn = np.arange(400) < 100
-    graded, hard = (
-        auroc(score(rows.take(~learn), Combination().fit(rows.take(learn), gold[learn], 0)), gold[~learn])
-        for rows in (votes, votes.hard())
-    )
-    assert graded > hard + 0.03
-
-
 def test_a_silent_model_leaves_no_trace_of_its_favourite_label() -> None:
     votes, gold = opposite_favourites()
     weights = Combination().fit(votes, gold, 0)
@@ -197,18 +168,6 @@ def test_the_same_graded_answer_to_several_questions_counts_once() -> None:
     )
     once, more = (score(rows, Combination().fit(rows, gold, 0)) for rows in (votes, thrice))
     np.testing.assert_allclose(once, more, atol=1e-2)
-
-
-def test_a_model_that_never_answers_gets_nothing_and_harms_nothing() -> None:
-    votes, gold = graded_votes([2.0, 1.0], items=60)
-    assert votes.grades is not None
-    codes, grades = votes.codes.copy(), votes.grades.copy()
-    codes[:, 1], grades[:, 1] = -1, np.nan
-    silent = replace(votes, codes=codes, grades=grades)
-    for rows in (silent, silent.hard()):
-        weights = Combination().fit(rows, gold, 0)
-        assert weights.annotator_weights.tolist() == [1.0, 0.0]
-        assert auroc(score(rows, weights), gold) > 0.75
 
 
 def labels_of_texts(rows: int = 260, gold_rows: int = 60, seed: int = 0) -> list[tuple[Votes, Codes]]:

@@ -174,12 +174,6 @@ VOTES = Votes(
 GOLD = np.array([0, -1, 1], dtype=np.int8)
 
 
-def test_the_fingerprint_does_not_depend_on_the_order_of_rows_and_relations() -> None:
-    rows = np.array([2, 0, 1])
-    turned = VOTES.take(rows).select(relations=["voice", "original"])
-    assert fingerprint(turned, GOLD[rows], "1") == fingerprint(VOTES, GOLD, "1")
-
-
 def test_the_fingerprint_names_what_changed() -> None:
     before = fingerprint(VOTES, GOLD, "1")
     other_vote = replace(VOTES, codes=np.where(VOTES.codes == -1, 0, VOTES.codes))

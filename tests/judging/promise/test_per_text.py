@@ -4,7 +4,6 @@ from scipy.stats import beta, binom
 
 from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.judging.heldout import Judged
-from pcs_annotator.judging.promise import per_text
 from pcs_annotator.judging.promise.per_text import chance_of_gains, p_value, passage_threshold, recall_at_least
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, find_thresholds
@@ -121,14 +120,6 @@ def test_the_order_of_passages_and_the_names_of_texts_do_not_matter() -> None:
     assert passage_threshold(gold, units, 0.2, LEVEL, table.confidence, table_units) == passage_threshold(
         gold.take(order), names[units[order]], 0.2, LEVEL, table.confidence, names[table_units]
     )
-
-
-def test_at_most_so_many_thresholds_are_tried() -> None:
-    steps = per_text._spread(np.linspace(0, 1, 999))
-    assert len(steps) == per_text.MOST_STEPS
-    assert steps == sorted(steps, reverse=True)
-    assert (steps[0], steps[-1]) == (1, 0)
-    assert per_text._spread(np.array([0.5, 0.9, 0.5])) == [0.9, 0.5]
 
 
 @pytest.mark.parametrize(("hits", "texts"), [(20, 22), (0, 22), (22, 22), (150, 200)])

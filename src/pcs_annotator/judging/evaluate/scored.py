@@ -60,7 +60,6 @@ probability. The confidence AUROC is nan where all labels of a split are right, 
 """
 MOST_CELLS = 1 << 21  # cells of tables held at a time, so that memory stays small with many labels and resamples
 
-
 ABOUT_AUROC = (
     "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
     "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "
@@ -398,5 +397,4 @@ def figure_json(estimate: metrics.Estimate | None) -> dict[str, Any] | None:
 
 def test_json(test: BootstrapTest) -> dict[str, float]:
     """Return a paired test as plain values."""
-    ends = test.interval
-    return {"difference": test.difference, "low": ends.low, "high": ends.high, "p_value": test.p_value}
+    return {"difference": test.difference, **test.interval._asdict(), "p_value": test.p_value}
