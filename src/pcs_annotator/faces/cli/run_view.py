@@ -126,7 +126,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     for name in (*(name for name, _ in METRICS), "ece_score"):
         estimate = figures.figures.get(name)
         result[name] = estimate and {"value": estimate.value, **estimate.interval._asdict(), "n": estimate.n}
-    result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
+    result |= {"questions": figures.calls.questions, "uses_log_probabilities": figures.graded}
     for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
         test = getattr(figures, name)
         if test:
