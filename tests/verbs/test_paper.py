@@ -270,20 +270,3 @@ def test_without_enough_gold_there_is_no_table_and_the_message_says_why(tmp_path
     with pytest.raises(GoldError, match="no figures of labels against gold: no gold labels, so all votes count"):
         paper_of(open_run(folder))
     assert "Not known yet. No gold labels" in section(render(open_run(folder)), "quality")
-
-
-def test_a_summary_has_the_answer_the_promise_and_the_figures(made: Path, pcs: Pcs) -> None:
-    text = pcs.out("report", made, "--md")
-    assert text.startswith("## data\\_1&amp;2.csv\n\n| | |\n| --- | --- |\n| labelled | 90 rows: ")
-    assert "| quality | " in text
-    assert "\n### Promise\n\n- " in text
-    assert "| Accuracy | " in text
-    assert str(made) not in text
-
-
-def test_a_summary_without_gold_says_so(tmp_path: Path, pcs: Pcs) -> None:
-    folder = labelled(tmp_path, ())
-    text = pcs.out("report", folder, "--md")
-    assert "| quality | unknown: no gold labels" in text
-    assert "### Promise" not in text
-    assert "| Accuracy" not in text

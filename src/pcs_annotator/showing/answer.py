@@ -38,40 +38,32 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     if certificate is not None and not certificate.holds:
         shown_elsewhere.add("nothing accepted")
     details = [flag.detail for flag in what_to_look_at(result.facts) if flag.kind not in shown_elsewhere]
-    what = [labelled(counts), quality(learned, counts)]
+    what, file = [labelled(counts), quality(learned, counts)], f"{folder.labels} (column {result.label_column})"
     if isinstance(result, PassageResult):  # its rows are candidates, not texts
-        what, details = [quoted(result), quality_of_passages(result)], []
-    return b.Answer(
-        [
-            *what,
-            usable(learned.model, counts),
-            *promise(learned.model),
-            *label_sets(result),
-            *look_at([*unanswered(result.tally.failed), *details, *notes], most=1),
-            *([cost(result.tally.calls, result.tally.from_ledger, result.bills)] if result.config.ask.models else []),
-            ("labels", str(folder.passages))
-            if isinstance(result, PassageResult)
-            else ("labels", f"{folder.labels} (column {result.label_column})"),
-            ("report", str(folder.report)),
-            *(
-                [("gold", f"{counted(to_label.rows, 'random row')} to label: {folder.to_label}")]
-                if to_label and to_label.rows and to_label.kind == "at random"
-                else []
-            ),
-            ("next", b.strong(next_step(result))),
-        ]
-    )
+        what, details, file = [quoted(result), quality_of_passages(result)], [], str(folder.passages)
+    lines = [
+        *what,
+        usable(learned.model, counts),
+        *promise(learned.model),
+        *label_sets(result),
+        *look_at([*unanswered(result.tally.failed), *details, *notes], most=1),
+    ]
+    if result.config.ask.models:
+        lines.append(cost(result.tally.calls, result.tally.from_ledger, result.bills))
+    lines += [("labels", file), ("report", str(folder.report))]
+    if to_label and to_label.rows and to_label.kind == "at random":
+        lines.append(("gold", f"{counted(to_label.rows, 'random row')} to label: {folder.to_label}"))
+    return b.Answer([*lines, ("next", b.strong(next_step(result)))])
 
 
 def quoted(result: PassageResult) -> Line:
     """Return how many passages, or values, there are in how many texts."""
+    kind = result.run.extraction
     final = [passage for row in range(len(result.marked)) for passage in result.final(row)]
     by_type = Counter(passage.type for passage in final).most_common(LABELS_SHOWN)
-    named = (
-        "" if result.run.extraction.is_value else f": {', '.join(f'{count(times)} {name}' for name, times in by_type)}"
-    )
-    noun = result.run.extraction.noun.removesuffix("s")
-    return "quoted", f"{counted(len(final), noun)} in {counted(len(result.marked), 'text')}{named}"
+    named = "" if kind.is_value else f": {', '.join(f'{count(times)} {name}' for name, times in by_type)}"
+    quotations = counted(len(final), kind.noun.removesuffix("s"))
+    return "quoted", f"{quotations} in {counted(len(result.marked), 'text')}{named}"
 
 
 def quality_of_passages(result: PassageResult) -> Line:
@@ -183,10 +175,9 @@ def cost(calls: int, reused_answers: int, bills: Sequence[Bill]) -> Line:
     reused = f", {counted(reused_answers, 'answer')} from the ledger" if reused_answers else ""
     cost = total_cost([bill.usd for bill in bills])
     spent = f"; {cost}{'' if cost == PRICE_UNKNOWN else ' so far'}" if bills else ""
-    made = calls or (
-        0 if reused_answers else sum(bill.calls for bill in bills)
-    )  # of the folder, if nothing was asked now
-    return "cost", f"{counted(made, 'call')}{reused}{spent}"
+    if not calls and not reused_answers:  # nothing was asked now
+        calls = sum(bill.calls for bill in bills)
+    return "cost", f"{counted(calls, 'call')}{reused}{spent}"
 
 
 def next_of_all(result: BookResult) -> str:

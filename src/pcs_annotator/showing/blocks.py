@@ -252,8 +252,7 @@ def _numeric(table: ResultTable, column: int) -> bool:
 
 def bill_columns(limit: str = "") -> list[Column]:
     """Return the columns of bills; `limit` precedes the headings of figures that are upper limits."""
-    figures = numbers("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
-    return [Column("Model"), Column("purpose"), *figures]
+    return [Column("Model"), Column("purpose"), *numbers("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")]
 
 
 def bill_rows(bills: Sequence[Bill]) -> list[Row]:

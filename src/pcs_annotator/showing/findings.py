@@ -34,6 +34,7 @@ MAX_P_VALUE = 0.01
 """How likely it may be that some label of a run seems to be given too often or too rarely by chance alone."""
 MANY_ROWS_PER_LABEL, EXPECTED_ROWS = 10, 3
 """How many rows a label that is never given must be missed on, at least: without gold, and by its share of gold."""
+LOOK_AT_ANSWERS = "look at its answers (column reply of ledger.db)"
 SAY_WHAT_IT_MEANS = "say in the instruction, or in [task.meanings] of pcs.toml, what it means"
 
 
@@ -54,13 +55,10 @@ def _flips(facts: Facts) -> Iterator[Flag]:
         sentences.append(
             f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}"
         )
+    remedy = "say in the instruction how labels differ, use a better model, or leave out a relation that changes what"
     if sentences:
-        detail = (
-            f"{'; '.join(sentences)}: these labels depend on how the question is put; say in the instruction how "
-            "labels differ, use a better model, or leave out a relation that changes what the text means (pcs "
-            "relations try)"
-        )
-        yield Flag("label flips", detail)
+        why = f"these labels depend on how the question is put; {remedy} the text means (pcs relations try)"
+        yield Flag("label flips", f"{'; '.join(sentences)}: {why}")
 
 
 def _disagreeing(facts: Facts) -> Iterator[Flag]:
@@ -82,14 +80,10 @@ def _disagreeing(facts: Facts) -> Iterator[Flag]:
             continue
         alone, together = (counts[0, comparable] / counts[1, comparable] for counts in (mine, rest))
         gap = together - alone
-        if gap.mean() < FAR_BELOW + 2 * gap.std(ddof=1) / np.sqrt(len(gap)):
-            continue
-        detail = (
-            f"{name} agrees with the other models on {percent(alone.mean())} of {len(gap):,} texts, and they with each "
-            f"other on {percent(together.mean())}: look at its answers (column reply of ledger.db), and leave it out "
-            "if they are wrong"
-        )
-        yield Flag("disagreeing annotator", detail)
+        if gap.mean() >= FAR_BELOW + 2 * gap.std(ddof=1) / np.sqrt(len(gap)):
+            what = f"{name} agrees with the other models on {percent(alone.mean())} of {len(gap):,} texts, and they"
+            remedy = f"{LOOK_AT_ANSWERS}, and leave it out if they are wrong"
+            yield Flag("disagreeing annotator", f"{what} with each other on {percent(together.mean())}: {remedy}")
 
 
 def _not_for_this_language(facts: Facts) -> Iterator[Flag]:
@@ -113,43 +107,32 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
         cast = "no votes" if not voted.any() else f"votes on only {voted.sum():,} of {len(votes):,} texts"
         kind: FlagKind = "relation with few votes" if voted.any() else "relation without votes"
         left = len(votes) - int(voted.sum()) - unreadable
-        yield Flag(kind, f"{name} cast {cast}: {_why(*_ends(facts.rewrites, name), unreadable, left)}")
+        ended = [rewrite for rewrite in facts.rewrites if rewrite.relation == name]
+        yield Flag(kind, f"{name} cast {cast}: {_why(ended, unreadable, left)}")
 
 
-def _ends(rewrites: Sequence[VariantCount], relation: str) -> tuple[Counter[str], Counter[str]]:
-    ends = {"not_applicable": Counter[str](), "rejected": Counter[str]()}
-    for rewrite in rewrites:
-        if rewrite.relation == relation and rewrite.status in ends:
-            ends[rewrite.status][rewrite.reason] += rewrite.times
-    return ends["not_applicable"], ends["rejected"]
-
-
-def _why(not_applicable: Counter[str], rejected: Counter[str], unreadable: int, left: int) -> str:
+def _why(rewrites: Sequence[VariantCount], unreadable: int, left: int) -> str:
     """Return why a relation has few votes, the commonest cause first, and what helps against that one.
 
     `left` counts texts without any answer under the relation, whether or not it is known how their rewrite ended.
     """
-    unasked = max(left - not_applicable.total() - rejected.total(), 0)
+    ends = {"not_applicable": Counter[str](), "rejected": Counter[str]()}
+    for rewrite in rewrites:
+        if rewrite.status in ends:
+            ends[rewrite.status][rewrite.reason] += rewrite.times
+    unused, rejected = ends.values()
+    reading = f"{LOOK_AT_ANSWERS.replace('its', 'the')}, or use a model that keeps to the labels"
+    checking = "look at the rejected rewrites in the report, or use a better --rewriter"
+    leaving = "leave it out of --relations, or try others: pcs relations list"
+    asking = "run the same command again, or leave it out of --relations"
     causes = [
-        (
-            not_applicable.total(),
-            f"it did not apply to {{}} texts{_commonest(not_applicable)}",
-            "leave it out of --relations, or try others: pcs relations list",
-        ),
-        (
-            rejected.total(),
-            f"a check rejected {{}} rewrites{_commonest(rejected)}",
-            "look at the rejected rewrites in the report, or use a better --rewriter",
-        ),
-        (
-            unreadable,
-            "no answer to {} texts was readable",
-            "look at the answers (column reply of ledger.db), or use a model that keeps to the labels",
-        ),
-        (unasked, "{} texts were not asked about", "run the same command again, or leave it out of --relations"),
+        (unused.total(), "it did not apply to {:,} texts", _commonest(unused), leaving),
+        (rejected.total(), "a check rejected {:,} rewrites", _commonest(rejected), checking),
+        (unreadable, "no answer to {:,} texts was readable", "", reading),
+        (max(left - unused.total() - rejected.total(), 0), "{:,} texts were not asked about", "", asking),
     ]
     causes = sorted((cause for cause in causes if cause[0]), key=lambda cause: -cause[0])
-    return f"{', '.join(what.format(f'{times:,}') for times, what, _ in causes)}; {causes[0][2]}"
+    return f"{', '.join(what.format(times) + reason for times, what, reason, _ in causes)}; {causes[0][3]}"
 
 
 def _commonest(reasons: Counter[str]) -> str:
@@ -162,21 +145,16 @@ def _unreadable(facts: Facts) -> Iterator[Flag]:
         codes = facts.votes.codes[:, index]
         asked, silent = int((codes != NOT_ASKED).sum()), int((codes == ABSTAINED).sum())
         if LEAST_UNREADABLE <= silent < asked and silent >= MANY_UNREADABLE * asked:
-            detail = (
-                f"{silent:,} of {asked:,} answers of {name} have no readable label: look at them (column reply of "
-                "ledger.db), or use a model that keeps to the labels"
-            )
-            yield Flag("unreadable answers", detail)
+            what = f"{silent:,} of {asked:,} answers of {name} have no readable label"
+            remedy = "look at them (column reply of ledger.db), or use a model that keeps to the labels"
+            yield Flag("unreadable answers", f"{what}: {remedy}")
 
 
 def texts_cut(cut: Mapping[str, int], texts: int) -> Iterator[Flag]:
     """Yield the annotators that saw only a part of some texts."""
     for name, times in cut.items():
-        detail = (
-            f"{times:,} of {texts:,} texts do not fit into the context of {name}, which saw only a part of "
-            "them: use a model with a longer context, or split these texts"
-        )
-        yield Flag("texts cut", detail)
+        what = f"{times:,} of {texts:,} texts do not fit into the context of {name}, which saw only a part of them"
+        yield Flag("texts cut", f"{what}: use a model with a longer context, or split these texts")
 
 
 def _revoked(facts: Facts) -> Iterator[Flag]:
@@ -188,34 +166,26 @@ def _revoked(facts: Facts) -> Iterator[Flag]:
 
 def _without_gold(facts: Facts) -> Iterator[Flag]:
     if not len(facts.gold_codes):
-        detail = (
-            "nobody knows how often the labels are right, even where all answers agree: label some rows (30 are "
-            "a start) and run pcs fit"
-        )
-        yield Flag("no gold labels", detail)
+        what = "nobody knows how often the labels are right, even where all answers agree"
+        yield Flag("no gold labels", f"{what}: label some rows (30 are a start) and run pcs fit")
 
 
 def _chosen_gold(facts: Facts) -> Iterator[Flag]:
     gold = len(facts.gold_codes)
     chosen = gold - len(facts.random_gold_codes)
     if chosen and chosen >= MANY_CHOSEN * gold:
-        detail = (
-            f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and may be harder or easier than "
-            "others: figures describe these rows, not the table; a promise counts only random rows"
-        )
-        yield Flag("gold chosen", detail)
+        what = f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and may be harder or easier than"
+        so = "figures describe these rows, not the table; a promise counts only random rows"
+        yield Flag("gold chosen", f"{what} others: {so}")
 
 
 def _told_by_the_text(facts: Facts) -> Iterator[Flag]:
     """Yield that the text alone gives its label away, which mostly means that the label was written into it."""
     text = facts.learned.model.text
     if text is not None and text.accuracy >= GIVEN_AWAY:
-        detail = (
-            f"the words of a text give away its gold label in {percent(text.accuracy)} of gold rows: check that the "
-            "label "
-            "was not written into the text, and that gold was not made by searching for words"
-        )
-        yield Flag("texts tell labels", detail)
+        what = f"the words of a text give away its gold label in {percent(text.accuracy)} of gold rows"
+        remedy = "check that the label was not written into the text, and that gold was not made by searching for words"
+        yield Flag("texts tell labels", f"{what}: {remedy}")
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:
@@ -263,16 +233,16 @@ def _accepted(facts: Facts) -> Iterator[Flag]:
     accepted = decisions.count("accept")
     if accepted >= FEW_ACCEPTED * len(decisions):
         return
-    if not any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
+    if any(flag.kind == "promise fell away" for flag in model.weights.diagnostics.flags):
+        return
+    if model.certificate.holds:
+        what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
+        remedy = "use a better model, or ask more questions"
+    else:
         what = f"none of {len(decisions):,} labels is accepted, because there is no promise"
-        remedy = (
-            "label more random rows (those in to_label.csv of a run folder) and run pcs fit, use better models, or let "
-            "people label the least certain rows (pcs finish)"
-        )
-        if model.certificate.holds:
-            what = f"only {accepted:,} of {len(decisions):,} labels are accepted, because few are sure enough"
-            remedy = "use a better model, or ask more questions"
-        yield Flag("nothing accepted", f"{what}: {remedy}")
+        remedy = "label more random rows (those in to_label.csv of a run folder) and run pcs fit, use better models, or"
+        remedy += " let people label the least certain rows (pcs finish)"
+    yield Flag("nothing accepted", f"{what}: {remedy}")
 
 
 def _unlike_gold(facts: Facts) -> Iterator[Flag]:
@@ -284,16 +254,14 @@ def _unlike_gold(facts: Facts) -> Iterator[Flag]:
     expected = np.bincount(gold, minlength=len(labels))
     often, rarely = [], []
     for code, label in enumerate(labels):
-        share, usual = label_counts[label] / rows, expected[code] / len(gold)
-        usually, here = (
-            np.array([times, n - times]) for times, n in ((expected[code], len(gold)), (label_counts[label], rows))
-        )
-        if not label_counts[label] or homogeneity(usually, here) >= MAX_P_VALUE / len(labels):
+        times = label_counts[label]
+        share, usual = times / rows, expected[code] / len(gold)
+        of_gold = np.array([expected[code], len(gold) - expected[code]])
+        of_rows = np.array([times, rows - times])
+        if not times or homogeneity(of_gold, of_rows) >= MAX_P_VALUE / len(labels):
             continue
-        detail = (
-            f"{label!r} is the label of {percent(share)} of {rows:,} rows, but of {percent(usual)} of the "
-            f"{len(gold):,} gold rows: look at rows with"
-        )
+        detail = f"{label!r} is the label of {percent(share)} of {rows:,} rows, but of {percent(usual)} of the "
+        detail += f"{len(gold):,} gold rows: look at rows with"
         if share >= usual + MIN_CHANGE or share >= MANY_TIMES * usual:
             often.append(f"{detail} this label and say in the instruction what it does not mean")
         elif share <= usual - MIN_CHANGE or (MANY_TIMES * share <= usual and usual >= RARE):

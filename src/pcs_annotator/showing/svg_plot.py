@@ -1,13 +1,12 @@
 """Charts as SVG, for the page and as files: axes, marks, and a legend below, where nothing can overlap."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from math import ceil, floor, log, log10
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.showing.markup import Markup, joined, tag
@@ -62,15 +61,6 @@ class Axes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LegendEntry:
-    """A line of the legend: the class and shape of its sample, and its text."""
-
-    kind: str
-    text: str
-    shape: Literal["line", "dot", "area"] = "line"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
     """A chart."""
 
@@ -79,8 +69,7 @@ class Plot:
     description: str  # its content in words, for screen readers
     axes: Axes  # the horizontal and the vertical axis
     parts: Sequence[Markup]  # the lines, areas and dots
-    legend: Sequence[LegendEntry] = ()  # the meaning of the colours
-    hover: Sequence[tuple[Point, str]] = ()  # places to point at, and what is said there
+    legend: Sequence[tuple[str, str]] = ()  # class of a part → its meaning
 
     @property
     def height(self) -> float:
@@ -89,9 +78,7 @@ class Plot:
 
     def inline(self) -> Markup:
         """Return the drawing for a page that has the styles."""
-        points = json.dumps([[round(x, 1), round(y, 1), caption] for (x, y), caption in self.hover], ensure_ascii=False)
-        more = {"data_points": points} if self.hover else {}
-        return self._svg(self._body(), f"0 0 {_n(self.axes.width)} {_n(self.height)}", **more)
+        return self._svg(self._body(), f"0 0 {_n(self.axes.width)} {_n(self.height)}")
 
     def file(self) -> str:
         """Return the drawing as a separate file: white background, styles included."""
@@ -118,9 +105,9 @@ class Plot:
 
     def _body(self) -> Markup:
         legend = []
-        for index, entry in enumerate(self.legend):
+        for index, (kind, text) in enumerate(self.legend):
             y = LEGEND_TOP + index * LEGEND_ROW
-            legend += [_sample(entry, y), words(entry.text, LEFT, y + 4, "key")]
+            legend += [_sample(kind, y), words(text, LEFT, y + 4, "key")]
         return joined(*_axes(self.axes), *self.parts, *legend)
 
 
@@ -182,13 +169,13 @@ def _axes(axes: Axes) -> list[Markup]:
     return parts
 
 
-def _sample(entry: LegendEntry, y: float) -> Markup:
+def _sample(kind: str, y: float) -> Markup:
     middle = LEFT - 22
-    if entry.shape == "dot":
-        return dot((middle, y), entry.kind)
-    if entry.shape == "area":
-        return tag("rect", x=_n(middle - 12), y=_n(y - 6), width="24", height="12", class_=entry.kind)
-    return segment((middle - 12, y), (middle + 12, y), entry.kind)
+    if kind.startswith("dot"):
+        return dot((middle, y), kind)
+    if kind == "band":
+        return tag("rect", x=_n(middle - 12), y=_n(y - 6), width="24", height="12", class_=kind)
+    return segment((middle - 12, y), (middle + 12, y), kind)
 
 
 def words(text: str, x: float, y: float, kind: str) -> Markup:

@@ -1,7 +1,7 @@
-"""Blocks for a terminal of any width: nothing is cut, wide tables are split, and long names are shortened."""
+"""Blocks for a terminal of any width: nothing is cut, wide tables are split, and long names are folded."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -48,50 +48,10 @@ PARAGRAPHS = {
 
 
 def show(*shown: Block, console: Console | None = None) -> None:
-    """Print blocks, then the names that were shortened in full."""
-    console = console or Console(highlight=False)
-    simple = [*blocks.simple(*shown)]
-    tables = [block for block in simple if isinstance(block, blocks.Table)]
-    rooms = [_Layout(table, ShortNames((), 0), console.width).room for table in tables]
-    names = ShortNames(_words(tables), max(room_for_names(console.width), min(rooms, default=0)))
-    printer = _Printer(console, names)
-    for block in simple:
+    """Print blocks."""
+    printer = _Printer(console or Console(highlight=False))
+    for block in blocks.simple(*shown):
         printer.block(block)
-    names.explain(console)
-
-
-def room_for_names(width: int) -> int:
-    """Return the longest name that is shown in full at least: a third of the line, or more."""
-    return max(width // 3, width - 60, 8)
-
-
-class ShortNames:
-    """Names, those too long for the terminal shortened in the middle; two names never look the same."""
-
-    def __init__(self, names: Iterable[str], room: int) -> None:
-        long = [name for name in dict.fromkeys(names) if cell_len(name) > room]
-        cuts = sorted(range(1, room - 1), key=lambda tail: abs(tail - 3 * room // 4))  # versions are near the end
-        ways = ([f"{name[: room - 1 - tail]}…{name[-tail:]}" for name in long] for tail in cuts)
-        numbered = [f"{name[: room - 5]}…{number}" for number, name in enumerate(long, 1)]
-        short = next((way for way in ways if len(set(way)) == len(long)), numbered)
-        self._short = dict(zip(long, short, strict=True))
-
-    def __call__(self, text: str) -> str:
-        """Return a text with the names in it, which are words, shortened."""
-        return " ".join(self._short.get(word, word) for word in text.split(" "))
-
-    def explain(self, console: Console) -> None:
-        """Print the shortened names in full."""
-        if self._short:
-            text = Text(f"names in full: {', '.join(self._short)}", style="dim")
-            for line in lines_of(text, console, console.width):
-                console.print(line, soft_wrap=True)
-
-
-def _words(tables: Iterable[blocks.Table]) -> Iterator[str]:
-    for table in tables:
-        for cell in (*(column.title for column in table.columns), *(cell for row in table.rows for cell in row)):
-            yield from plain(cell).split(" ")
 
 
 def styled(words: object) -> Text:
@@ -116,8 +76,8 @@ def lines_of(text: Text, console: Console, width: int) -> Iterator[Text]:
 class _Printer:
     """Prints simple blocks; between them there is at most one empty line."""
 
-    def __init__(self, console: Console, names: ShortNames) -> None:
-        self.console, self.names = console, names
+    def __init__(self, console: Console) -> None:
+        self.console = console
         self._fresh = True
 
     def block(self, block: Block) -> None:
@@ -140,7 +100,7 @@ class _Printer:
                 coloured = self.console.color_system is not None
                 self._print(difference(block.before, block.after, coloured=coloured), whole=True)
             case blocks.Table():
-                for part in _Layout(block, self.names, self.console.width).parts():
+                for part in _Layout(block, self.console.width).parts():
                     self.console.print(part)
                     self._fresh = False
                     self._gap()
@@ -186,19 +146,11 @@ class _Printer:
 class _Layout:
     """A table that fits the terminal: headings wrapped, intervals below figures, or columns in several parts."""
 
-    def __init__(self, table: blocks.Table, names: ShortNames, width: int) -> None:
-        self.table, self.names, self.width = table, names, width
-        kinds = [column.kind.startswith("chart") for column in table.columns]
-        bars = {
-            at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Spot) and cell.kind == "level"
-        }
-        self.bars = min(bars, default=None)
-        self.columns = [at for at, chart in enumerate(kinds) if not chart]
-
-    @property
-    def room(self) -> int:
-        """What the other columns leave for the first one, which names the rows."""
-        return self.width - sum(GAP + _width(self._cells(column, "\n"), True) for column in self.columns[1:])
+    def __init__(self, table: blocks.Table, width: int) -> None:
+        self.table, self.width = table, width
+        cells = (pair for row in table.rows for pair in enumerate(row))
+        self.bars = min((at for at, cell in cells if isinstance(cell, Spot) and cell.kind == "level"), default=None)
+        self.columns = [at for at, column in enumerate(table.columns) if not column.kind.startswith("chart")]
 
     def parts(self) -> Iterator[RichTable]:
         """Yield the table, in several parts with the same first columns if it is too wide."""
@@ -209,7 +161,7 @@ class _Layout:
             if sum(widths.values()) + GAP * (len(widths) - 1) <= self.width:
                 break
         else:
-            room = room_for_names(self.width)
+            room = max(self.width // 3, self.width - 60, 8)  # for a name; a longer one is folded
             for column in self.columns[:leading]:
                 widths[column] = min(widths[column], room, 2 * self.width // 3 // leading)
             for column in self.columns[leading:]:
@@ -255,14 +207,14 @@ class _Layout:
         rows = [self._cell(row[column], heading.digits, between) for row in self.table.rows]
         for index in best:
             rows[index].stylize("bold")
-        return [Text(self.names(plain(heading.title))), *rows]
+        return [Text(plain(heading.title)), *rows]
 
     def _cell(self, cell: Cell, digits: int, between: str) -> Text:
         if isinstance(cell, Shaded | Change):
             cell = cell.words if isinstance(cell, Shaded) else cell.after
         if isinstance(cell, str | Styled) or type(cell) is tuple:
             text = styled(cell)
-            return Text(self.names(" ".join(text.plain.split())), text.style, spans=text.spans)
+            return Text(" ".join(text.plain.split()), text.style, spans=text.spans)
         return _number(cell, digits, between) if isinstance(cell, int | float | Figure) else Text(DASH, "dim")
 
 

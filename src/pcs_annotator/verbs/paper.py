@@ -1,4 +1,4 @@
-"""`pcs paper`: what to paste into a paper; `pcs report --md`: a summary."""
+"""`pcs paper`: what to paste into a paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +10,9 @@ from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluate.agreement import Resampling
 from pcs_annotator.judging.evaluate.as_tables import agreement_tables, coders_table, tidy_table
 from pcs_annotator.judging.evaluate.scored import cell_of
-from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.recorded_votes import check_order
 from pcs_annotator.runs.run_result import RunResult
-from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing import result_tables as rt
-from pcs_annotator.showing.answer import of_run
-from pcs_annotator.showing.to_terminal import COPIED
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.tables.files import check_ending
 from pcs_annotator.tables.write import STRICT, OutputPolicy
@@ -80,29 +76,6 @@ def paper_text(paper: Paper, kind: Format) -> str:
     return (
         f"{OTHER_SCRIPTS}\n{text}" if any(ord(letter) > LAST_LATIN and letter not in "“”’" for letter in text) else text
     )
-
-
-def summary_of(result: RunResult) -> str:
-    """Return a run in brief as Markdown of GitHub."""
-    title, certificate, agreement = result.dataset.name, result.learned.model.certificate, result.learned.against_gold
-    lines = [(name, rt.markdown_text(b.plain(words))) for name, words in of_run(result).lines if name not in COPIED]
-    parts = [
-        f"## {rt.markdown_text(title)}",
-        "",
-        "| | |",
-        "| --- | --- |",
-        *(f"| {name} | {text} |" for name, text in lines),
-    ]
-    if certificate is not None:
-        promise = promised(certificate)
-        parts += [
-            "",
-            "### Promise",
-            "",
-            *(f"- {rt.markdown_text(sentence)}" for sentence in (promise.headline, *promise.details)),
-        ]
-    parts += ["", *([] if agreement is None else [rt.to_markdown(agreement_tables(agreement)[0])])]
-    return "\n".join(parts)
 
 
 def write_paper(paper: Paper, kind: Format, out: Path, policy: OutputPolicy = STRICT) -> Path:

@@ -137,7 +137,7 @@ def test_compressed_data_that_is_read_at_once_has_a_limit(
 
 COMMANDS = (
     ["fit", "run", "-q"],
-    ["report", "run", "--no-figures"],
+    ["report", "run"],
     ["evaluate", "run", "--methods", "lr,uniform", "--resamples", "20", "--folds", "2", "--repeats", "1", "-q"],
     ["label", "data.csv", "--run", "run", "-o", "new.csv", "-q"],
     ["run", "data.csv", "-o", "run", "--labels", "good,bad", "--model", "simulated:large@85", "-q"],

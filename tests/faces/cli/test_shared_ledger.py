@@ -84,7 +84,7 @@ def test_a_run_whose_ledger_was_moved_pays_for_nothing_again(pcs: Pcs, capsys: p
     for command in ([*asking, "--ledger", "shared.db"], ["label", "data.csv", "--run", "one"]):
         assert "is gone: put it back, or say with --ledger where it is now" in pcs.refused(*command)
     assert not Path("shared.db").exists()
-    for command in (["fit", "one"], ["report", "one", "--no-figures"], ["compare", "one", "one:optimiser=majority"]):
+    for command in (["fit", "one"], ["report", "one"], ["compare", "one", "one:optimiser=majority"]):
         assert main(command) == 0, capsys.readouterr().err  # what needs no answers goes on
     assert pcs.json("label", "data.csv", "--run", "one", "--ledger", "moved.db")["calls"] == 0
     assert pcs.json(*asking, "--ledger", "moved.db")["calls"] == 0

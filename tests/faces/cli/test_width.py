@@ -49,8 +49,6 @@ COMMANDS = {
     "all relations": ["relations", "list"],
     "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
-SHORTENED = {"run": 120, "plan": 120, "plan of labelling": 120, "ledger": 120}
-"""Commands with long names in tables, and the width from which these are in full."""
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?: ?– ?\d[\d.]*| to [+-]?\d[\d.]*)?")
 
 
@@ -92,7 +90,6 @@ def test_no_line_is_too_long_and_no_number_or_interval_is_cut(command: str, text
     for width, text in texts[command].items():
         assert max(len(line) for line in text.splitlines() if not line.startswith(to_terminal.COPIED)) <= width
         assert set(NUMBER.findall(text)) >= set(NUMBER.findall(texts[command][120])), width
-        assert text.count("names in full:") == (width < SHORTENED.get(command, 0)) or command == "all models"
 
 
 def test_intervals_are_shown_at_every_width(texts: dict[str, dict[int, str]]) -> None:

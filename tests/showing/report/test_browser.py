@@ -178,15 +178,6 @@ def test_graded_and_repeated_answers_say_how_much_and_how_often(browser: Browser
             assert re.search(says, page.locator(".votes tbody").inner_text())
 
 
-def test_a_chart_tells_what_is_under_the_pointer(browser: Browser, large: Path, tmp_path: Path) -> None:
-    with opened(browser, large.read_text(encoding="utf-8"), tmp_path) as page:
-        page.hover("svg.wide")
-        assert "of labels" not in page.inner_text(".tip")
-        assert "% wrong, 95 % interval" in page.inner_text(".tip")
-        page.hover("h1")
-        assert page.locator(".tip").count() == 0
-
-
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
 def test_unusual_labels_fit_on_a_screen_and_a_phone(browser: Browser, labels: tuple[str, ...], tmp_path: Path) -> None:
     html = render(made_run(tmp_path, Made(rows=60, labels=labels, learn=QUICKER)))

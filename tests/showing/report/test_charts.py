@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from pcs_annotator import PcsWarning, RunResult
 from pcs_annotator.runs.learn import learn_if_possible
-from pcs_annotator.showing.report.charts import MOST_HOVERED, WIDE, plots
-from pcs_annotator.showing.report.page import render, write_figures
-from pcs_annotator.showing.report.view import view_of
+from pcs_annotator.showing.report.charts import WIDE, reliability_diagram, risk_chart, roc_chart
+from pcs_annotator.showing.report.page import render
 from pcs_annotator.showing.svg_plot import BOTTOM, LEFT, RIGHT, TOP, Axes, Axis, Plot, nice_ticks, short
 from tests.builders import the
 from tests.showing.report.reading import Page, section
-from tests.showing.report.results import QUICK, QUICKER, Made, book_of, made_run
+from tests.showing.report.results import QUICK, QUICKER, Made, made_run
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -33,7 +32,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(result: RunResult) -> dict[str, Plot]:
-    return {plot.name: plot for plot in plots(view_of(result))}
+    curves = the(result.learned.curves)
+    made = [reliability_diagram(curves), risk_chart(curves, result.learned.model.certificate), roc_chart(curves)]
+    return {plot.name: plot for plot in made}
 
 
 def numbers(drawing: str) -> list[float]:
@@ -165,13 +166,6 @@ def test_the_page_has_three_charts_or_says_what_they_need(tmp_path: Path) -> Non
         assert f"Not known yet. {why}" in section(html, "quality")
 
 
-def test_figures_are_separate_files(tmp_path: Path) -> None:
-    paths = write_figures(book_of(made_run(tmp_path)), tmp_path / "figures")
-    assert [path.name for path in paths] == ["reliability.svg", "risk-coverage.svg", "roc.svg"]
-    assert all(ET.parse(path).getroot().tag == f"{SVG}svg" for path in paths)
-    assert write_figures(book_of(made_run(tmp_path, Made(gold=False))), tmp_path / "none") == []
-
-
 def test_gold_of_one_class_gives_no_charts_and_the_page_shows_why(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     gold = ("neutral",) * 40
@@ -185,13 +179,3 @@ def test_gold_of_one_class_gives_no_charts_and_the_page_shows_why(tmp_path: Path
     assert not page.with_class("plot")
     assert re.search("40 gold rows .*'neutral'", page.text)
     assert not re.search(r"\bnan\b", page.text)
-
-
-def test_a_chart_tells_what_is_under_the_pointer_and_a_table_has_the_same_numbers(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=90))
-    curves = the(result.learned.curves)
-    hover = drawn(result)["risk-coverage"].hover
-    assert len(hover) <= MOST_HOVERED + 1
-    all_wrong = f"{100 * curves.risk.risk[-1]:.0f} % wrong"
-    assert f"most confident 100 % (90 gold rows): {all_wrong}, 95 % interval" in hover[0][1]
-    assert "100 % 90 " in section(render(result), "quality")

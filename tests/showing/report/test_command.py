@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from tests.command_line import Pcs
 from tests.showing.report.reading import section
-
-FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +32,9 @@ def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-def test_figures_are_written_beside_the_page_unless_switched_off(
-    run: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert not (run / "figures").exists()
-    assert main(["report", str(run), "--no-figures"]) == 0
-    assert not (run / "figures").exists()
-    assert main(["report", str(run)]) == 0
-    assert sorted(path.name for path in (run / "figures").iterdir()) == FIGURES
-    capsys.readouterr()
-    printed = pcs.json("report", run, "-o", run / "other" / "page.html")
-    assert [Path(path).name for path in printed["figures"]] == FIGURES
-    assert all(Path(path).parent == run / "other" / "figures" for path in printed["figures"])
-
-
 def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
     written = (run / "report.html").read_text(encoding="utf-8")
-    assert main(["report", str(run), "--no-figures"]) == 0
+    assert main(["report", str(run)]) == 0
     again = (run / "report.html").read_text(encoding="utf-8")
     for part in ("look-at", "rows", "quality", "questions"):
         assert section(written, part) == section(again, part)

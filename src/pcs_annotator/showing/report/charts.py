@@ -1,11 +1,10 @@
 """Charts of gold rows that fits did not see, for the page; and as SVG pictures, also of experiments, to save."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from pcs_annotator.base.errors import ConfigError, GoldError, UndefinedMetric
 from pcs_annotator.base.text import counted
@@ -13,33 +12,22 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.result_table import Curve, Pair
 from pcs_annotator.judging.evaluate.agreement import AgainstGold
 from pcs_annotator.judging.evaluate.held_out_figures import Curves
+from pcs_annotator.judging.metrics.figures import ReliabilityBin
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import interval, number, percent
 from pcs_annotator.showing.markup import Markup, joined, tag
-from pcs_annotator.showing.report.view import View, view_of
-from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, Point, dot, nice_ticks, path, segment, short
-from pcs_annotator.showing.svg_plot import path as svg_path
+from pcs_annotator.showing.svg_plot import Axes, Axis, Plot, dot, nice_ticks, path, segment, short
 from pcs_annotator.tables.files import check_ending, write_page
 
 MOST_LISTED = 10
 MIN_ROWS = 10  # the risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike
 WIDE = 560.0
 TENTHS = tuple(index / 10 for index in range(1, 11))
-MOST_HOVERED = 60
 RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
 COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
 ROC = Axes(Axis(title="false positive rate"), Axis(title="true positive rate"))
-
-
-def plots(view: View) -> list[Plot]:
-    """Return the charts; none without gold labels."""
-    curves = view.result.learned.curves
-    if curves is None:
-        return []
-    certificate = view.result.learned.model.certificate
-    return [reliability_diagram(curves), risk_chart(curves, certificate), roc_chart(curves)]
 
 
 def risk(curves: Curves, certificate: Certificate | None) -> b.Group:
@@ -50,13 +38,11 @@ def risk(curves: Curves, certificate: Certificate | None) -> b.Group:
         coverage, wrong, low, high = _at(curves, share)
         ends = f"{percent(low, 1)} to {percent(high, 1)}"
         rows.append([percent(coverage, 1), round(coverage * curves.rows), percent(wrong, 1), ends])
-    numbers = b.Folded("The numbers", [b.Table(columns=columns, rows=rows, kind="narrow")])
-    none = None if curves.risk.risk[-1] > 0 else b.note("No held-out label was wrong.")
     return b.titled(
         "How many labels are wrong, if you keep the most confident ones?",
         risk_chart(curves, certificate),
-        none,
-        numbers,
+        None if curves.risk.risk[-1] > 0 else b.note("No held-out label was wrong."),
+        b.Folded("The numbers", [b.Table(columns=columns, rows=rows, kind="narrow")]),
     )
 
 
@@ -95,66 +81,49 @@ def reliability_diagram(curves: Curves) -> Plot:
     """Return the share of correct labels by confidence, if there is one, and by raw score."""
     least, most = (end(group.rows for group in (*curves.raw, *curves.calibrated)) for end in (min, max))
     rows = f"{least}" if least == most else f"{least} to {most}"
-    whiskers = f"95 % interval, {rows} rows per point"
-    confidence = [LegendEntry(kind="dot c1", shape="dot", text="confidence")] if curves.calibrated else []
+    parts = [segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal")]
+    sentences: dict[str, list[str]] = {}
+    for colour, measure, bins in (("c2", "score", curves.raw), ("c1", "confidence", curves.calibrated)):
+        sentences[measure] = [_bin_text(group, measure) for group in bins]
+        for group, tooltip in zip(bins, sentences[measure], strict=True):
+            heights = (group.interval.low, group.interval.high, group.accuracy)
+            low, high, middle = (RELIABILITY.at(group.confidence, height) for height in heights)
+            parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", tooltip)]
     return Plot(
         name="reliability",
         title="Reliability diagram",
         description=f"{counted(curves.rows, 'held-out gold row')}, in groups. "
-        + "; ".join(_bin_text(group, bool(curves.calibrated)) for group in curves.calibrated or curves.raw),
+        + "; ".join(sentences["confidence"] or sentences["score"]),
         axes=RELIABILITY,
-        parts=[
-            segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal"),
-            *_points(curves.raw, calibrated=False),
-            *_points(curves.calibrated, calibrated=True),
-        ],
+        parts=parts,
         legend=[
-            *confidence,
-            LegendEntry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
-            LegendEntry(kind="reach c1" if confidence else "reach c2", text=whiskers),
-            LegendEntry(kind="ideal", text="perfect calibration"),
+            *([("dot c1", "confidence")] if curves.calibrated else []),
+            ("dot c2", "raw Perceived Confidence Score"),
+            (f"reach {'c1' if curves.calibrated else 'c2'}", f"95 % interval, {rows} rows per point"),
+            ("ideal", "perfect calibration"),
         ],
     )
 
 
-def _bin_text(entry: Any, calibrated: bool) -> str:
-    value = f"{'confidence' if calibrated else 'score'} {number(entry.confidence)}"
-    return f"{value}, correct {number(entry.accuracy)} {interval(entry.interval)}, n {entry.rows}"
-
-
-def _points(bins: Sequence[Any], *, calibrated: bool) -> list[Markup]:
-    colour = "c1" if calibrated else "c2"
-    parts = []
-    for entry in bins:
-        low, middle, high = (
-            RELIABILITY.at(entry.confidence, y) for y in (entry.interval.low, entry.accuracy, entry.interval.high)
-        )
-        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(entry, calibrated))]
-    return parts
+def _bin_text(group: ReliabilityBin, measure: str) -> str:
+    value = f"{measure} {number(group.confidence)}"
+    return f"{value}, correct {number(group.accuracy)} {interval(group.interval)}, n {group.rows}"
 
 
 def roc_chart(curves: Curves) -> Plot:
     """Return a curve for each of the most frequent labels, each against all others."""
     drawn = [(roc, f"{number(roc.auroc.value)} {interval(roc.auroc.interval)}") for roc in curves.roc if roc.hits]
+    lines = [path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{at}") for at, (roc, _) in enumerate(drawn, 1)]
     return Plot(
         name="roc",
         title="ROC, one label against the rest",
         description=f"On {counted(curves.rows, 'held-out gold row')}. "
         + "; ".join(f"{roc.label}: AUROC {auroc}, n {roc.auroc.n}" for roc, auroc in drawn),
         axes=ROC,
-        parts=[
-            segment(ROC.at(0, 0), ROC.at(1, 1), "ideal"),
-            *(
-                path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{index}")
-                for index, (roc, _) in enumerate(drawn, 1)
-            ),
-        ],
+        parts=[segment(ROC.at(0, 0), ROC.at(1, 1), "ideal"), *lines],
         legend=[
-            *(
-                LegendEntry(kind=f"curve c{index}", text=f"{short(roc.label)} AUROC {auroc}")
-                for index, (roc, auroc) in enumerate(drawn, 1)
-            ),
-            LegendEntry(kind="ideal", text=f"chance ({counted(curves.rows, 'gold row')}; brackets: 95 % intervals)"),
+            *((f"curve c{at}", f"{short(roc.label)} AUROC {auroc}") for at, (roc, auroc) in enumerate(drawn, 1)),
+            ("ideal", f"chance ({counted(curves.rows, 'gold row')}; brackets: 95 % intervals)"),
         ],
     )
 
@@ -168,20 +137,26 @@ def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
     errors = Axis(title="risk: share of these that are wrong", high=ticks[-1], ticks=ticks, percent=True)
     axes = Axes(COVERAGE, errors, WIDE)
     lows, highs, curve = (list(map(axes.at, risk.coverage, ends)) for ends in (risk.low, risk.high, risk.risk))
-    marks, legend = _marks(certificate, axes)
+    parts = [path([*lows, *reversed(highs)], "band", closed=True)]
+    legend = [
+        ("curve c1", f"share wrong, on {counted(curves.rows, 'gold row')}"),
+        ("band", "95 % interval at each coverage"),
+    ]
+    if certificate is not None:
+        parts.append(path([axes.at(share, allowed) for share in (0.0, 1.0)], "limit"))
+        legend.append(("limit", f"limit: at most {percent(allowed, 1)} {certificate.promise.far}"))
+    if certificate is not None and certificate.holds:
+        share = certificate.accepted_share
+        parts.append(segment(axes.at(share, 0), axes.at(share, axes.y.high), "accepted"))
+        legend.append(("accepted", f"accepted: {percent(share, 1)} of all rows in the file"))
     return Plot(
         name="risk-coverage",
         title="Risk against coverage",
         description=f"On {counted(curves.rows, 'held-out gold row')}: of all labels {percent(risk.risk[-1], 1)} are "
         f"wrong, of the most confident half {percent(_at(curves, 0.5)[1], 1)}.",
         axes=axes,
-        parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
-        legend=[
-            LegendEntry(kind="curve c1", text=f"share wrong, on {counted(curves.rows, 'gold row')}"),
-            LegendEntry(kind="band", shape="area", text="95 % interval at each coverage"),
-            *legend,
-        ],
-        hover=[*_hover(curves, axes)],
+        parts=[*parts, path(curve, "curve c1")],
+        legend=legend,
     )
 
 
@@ -190,31 +165,8 @@ def _at(curves: Curves, coverage: float) -> tuple[float, ...]:
     return min(zip(*curves.risk, strict=True), key=lambda point: abs(point[0] - coverage))
 
 
-def _hover(curves: Curves, axes: Axes) -> Iterator[tuple[Point, str]]:
-    step = -(-len(curves.risk.coverage) // MOST_HOVERED)
-    for share, wrong, low, high in [*zip(*curves.risk, strict=True)][::-step]:
-        ends = f"95 % interval {percent(low, 1)} to {percent(high, 1)}"
-        rows = counted(round(share * curves.rows), "gold row")
-        yield axes.at(share, wrong), f"most confident {percent(share, 1)} ({rows}): {percent(wrong, 1)} wrong, {ends}"
-
-
-def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], list[LegendEntry]]:
-    if certificate is None:
-        return [], []
-    allowed = certificate.promise.max_error
-    limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
-    text = f"limit: at most {percent(allowed, 1)} {certificate.promise.far}"
-    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
-    if certificate.holds:
-        share = certificate.accepted_share
-        marks.append(segment(axes.at(share, 0), axes.at(share, axes.y.high), "accepted"))
-        legend.append(LegendEntry(kind="accepted", text=f"accepted: {percent(share, 1)} of all rows in the file"))
-    return marks, legend
-
-
-CHARTS = {"risk": "risk-coverage", "calibration": "reliability", "roc": "roc"}
+KINDS = ("risk", "calibration", "roc", "confusion")
 CELL_WIDTH, CELL_HEIGHT, MARGIN, TOP = 92, 44, 150, 58
-FONT = "system-ui, sans-serif"
 COLOURS = 6  # as many as `charts.css` has for lines and dots
 
 
@@ -242,34 +194,27 @@ def picture(result: RunResult, kind: str) -> Picture:
 
     The kind is `risk` (error against coverage), `calibration`, `roc` or `confusion`.
     """
-    if kind not in (*CHARTS, "confusion"):
-        raise ConfigError(f"there is no chart {kind!r}; there are {', '.join(CHARTS)} and confusion")
+    if kind not in KINDS:
+        raise ConfigError(f"there is no chart {kind!r}; there are {', '.join(KINDS[:-1])} and {KINDS[-1]}")
     learned = result.learned
     if kind == "confusion" and learned.against_gold is not None:
         return confusion(learned.against_gold)
-    charts = {plot.name: plot for plot in plots(view_of(result))}
-    if CHARTS.get(kind) not in charts:
+    if kind == "confusion" or learned.curves is None:
         why = learned.no_figures.rstrip(".") or "there are too few gold rows"
         raise GoldError(f"no chart of {kind}: {why}; label rows with pcs review {result.folder.home}, then fit again")
-    chart = charts[CHARTS[kind]]
+    if kind == "risk":
+        chart = risk_chart(learned.curves, learned.model.certificate)
+    else:
+        chart = roc_chart(learned.curves) if kind == "roc" else reliability_diagram(learned.curves)
     return Picture(chart.name, chart.description, chart.file())
 
 
 def confusion(against_gold: AgainstGold) -> Picture:
     """Return how often each gold label got each label; darker cells are a larger share of their gold label."""
-    table = against_gold.table if against_gold.table[-1].any() else against_gold.table[:-1]
-    names = [*against_gold.labels, "no label"][: len(table)]
-    width, height = MARGIN + CELL_WIDTH * len(names) + 12, TOP + CELL_HEIGHT * len(against_gold.labels) + 12
-    columns = [_words(short(name), MARGIN + CELL_WIDTH * (at + 0.5), TOP - 10) for at, name in enumerate(names)]
-    rows = [
-        joined(
-            _words(short(name), MARGIN - 10, TOP + CELL_HEIGHT * (at + 0.5) + 4, anchor="end"),
-            *(_cell(table, at, to) for to in range(len(names))),
-        )
-        for at, name in enumerate(against_gold.labels)
-    ]
-    right = sum(int(against_gold.table[at, at]) for at in range(len(against_gold.labels)))
-    summary = f"{right:,} of {against_gold.n:,} gold rows got their gold label"
+    table, labels = against_gold.table if against_gold.table[-1].any() else against_gold.table[:-1], against_gold.labels
+    names = [*labels, "no label"][: len(table)]
+    width, height = max(MARGIN + CELL_WIDTH * len(names) + 12, 330), TOP + CELL_HEIGHT * len(labels) + 12
+    summary = f"{int(table.trace()):,} of {against_gold.n:,} gold rows got their gold label"
     drawing = tag(
         "svg",
         tag("title", "Confusion matrix"),
@@ -277,13 +222,17 @@ def confusion(against_gold: AgainstGold) -> Picture:
         tag("rect", width=f"{width}", height=f"{height}", fill="#ffffff"),
         _words("gold ↓   given →", MARGIN - 10, TOP - 10, anchor="end"),
         _words(summary, 8, 18, anchor="start"),
-        *columns,
-        *rows,
+        *(_words(short(name), MARGIN + CELL_WIDTH * (at + 0.5), TOP - 10) for at, name in enumerate(names)),
+        *(
+            _words(short(name), MARGIN - 10, TOP + CELL_HEIGHT * (at + 0.5) + 4, anchor="end")
+            for at, name in enumerate(labels)
+        ),
+        *(_cell(table, gold, label) for gold in range(len(labels)) for label in range(len(names))),
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {max(width, 330)} {height}",
-        width=f"{max(width, 330)}",
+        viewBox=f"0 0 {width} {height}",
+        width=f"{width}",
         role="img",
-        font_family=FONT,
+        font_family="system-ui, sans-serif",
         font_size="12.5",
     )
     return Picture("confusion", summary, f"{drawing}\n")
@@ -292,52 +241,46 @@ def confusion(against_gold: AgainstGold) -> Picture:
 def _cell(table: Integers, gold: int, label: int) -> Markup:
     times, whole = int(table[label, gold]), int(table[:, gold].sum())
     share = times / whole if whole else 0.0
-    colour = "#2f6db5" if label == gold else "#c2513a"
     left, top = MARGIN + CELL_WIDTH * label, TOP + CELL_HEIGHT * gold
-    box = tag(
-        "rect", x=f"{left}", y=f"{top}", width=f"{CELL_WIDTH - 2}", height=f"{CELL_HEIGHT - 2}",
-        fill=colour, fill_opacity=f"{0.05 + 0.9 * share:.2f}",
-    )  # fmt: skip
+    size = {"width": f"{CELL_WIDTH - 2}", "height": f"{CELL_HEIGHT - 2}"}
+    colour = {"fill": "#2f6db5" if label == gold else "#c2513a", "fill_opacity": f"{0.05 + 0.9 * share:.2f}"}
     shown = f"{times:,} ({percent(times, whole)})" if whole else "0"
     ink = "#ffffff" if share > 0.6 else "#1b1f24"
-    return joined(box, _words(shown, left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 4, ink=ink))
+    middle = _words(shown, left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 4, ink=ink)
+    return joined(tag("rect", x=f"{left}", y=f"{top}", **size, **colour), middle)
 
 
 def _words(text: str, x: float, y: float, *, anchor: str = "middle", ink: str = "#1b1f24") -> Markup:
     return tag("text", text, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor, fill=ink)
 
 
-def draw_curves(curves: Sequence[Curve], path: Path) -> None:
+def draw_curves(curves: Sequence[Curve], file: Path) -> None:
     """Write a chart of class AUROC against gold rows, a line with its band per dataset and method."""
     _require(curves, "a learning curve")
     sizes = [x for curve in curves for x in curve.x]
     ticks = [x for x in (10, 30, 100, 300, 1000, 3000) if min(sizes) <= x <= max(sizes)]
     x = Axis(title="Gold rows learned from", low=min(sizes), high=max(sizes), ticks=ticks, logarithmic=True)
     axes = Axes(x, _auroc("", [y for curve in curves for y in (*curve.low, *curve.high)]))
-    parts: list[Markup] = []
-    legend: list[LegendEntry] = []
+    parts, legend = list[Markup](), list[tuple[str, str]]()
     for index, curve in enumerate(curves):
-        kind, there = f"curve c{index % COLOURS + 1}", list(reversed(curve.x))
-        around = [*map(axes.at, curve.x, curve.low), *map(axes.at, there, reversed(curve.high))]
-        parts += [svg_path(around, "band", closed=True), svg_path(map(axes.at, curve.x, curve.y), kind)]
-        legend.append(LegendEntry(kind=kind, text=f"{curve.dataset}, {curve.method}"))
-    _write(path, "Learning curves", axes, parts, legend)
+        kind = f"curve c{index % COLOURS + 1}"
+        lows, highs, middle = (list(map(axes.at, curve.x, ends)) for ends in (curve.low, curve.high, curve.y))
+        parts += [path([*lows, *reversed(highs)], "band", closed=True), path(middle, kind)]
+        legend.append((kind, f"{curve.dataset}, {curve.method}"))
+    _write(file, "Learning curves", axes, parts, legend)
 
 
-def draw_pairs(pairs: Sequence[Pair], rival: str, path: Path) -> None:
+def draw_pairs(pairs: Sequence[Pair], rival: str, file: Path) -> None:
     """Write a chart of PCS against a rival, one dot per model and dataset; dots above the line favour PCS."""
     _require(pairs, f"PCS against {rival}")
     values = [value for pair in pairs for value in (pair.ours, pair.theirs)]
     axes = Axes(_auroc(f", {rival[:1].lower()}{rival[1:]}", values), _auroc(", PCS", values))
     low, high = axes.x.low, axes.x.high
-    parts = [segment(axes.at(low, low), axes.at(high, high), "ideal")]
-    legend: list[LegendEntry] = []
-    for index, dataset in enumerate(dict.fromkeys(pair.dataset for pair in pairs)):
-        kind = f"dot c{index % COLOURS + 1}"
-        dots = [(axes.at(entry.theirs, entry.ours), entry.name) for entry in pairs if entry.dataset == dataset]
-        parts += [dot(where, kind, name) for where, name in dots]
-        legend.append(LegendEntry(kind=kind, text=dataset, shape="dot"))
-    _write(path, f"PCS against {rival}", axes, parts, legend)
+    datasets = list(dict.fromkeys(pair.dataset for pair in pairs))
+    kinds = {dataset: f"dot c{index % COLOURS + 1}" for index, dataset in enumerate(datasets)}
+    dots = [dot(axes.at(pair.theirs, pair.ours), kinds[pair.dataset], pair.name) for pair in pairs]
+    parts = [segment(axes.at(low, low), axes.at(high, high), "ideal"), *dots]
+    _write(file, f"PCS against {rival}", axes, parts, [(kind, dataset) for dataset, kind in kinds.items()])
 
 
 def _auroc(of: str, values: Sequence[float]) -> Axis:
@@ -351,7 +294,7 @@ def _require(things: Sequence[object], what: str) -> None:
         raise UndefinedMetric(f"nothing to draw for {what}: no value could be computed, see the notes of its table")
 
 
-def _write(path: Path, title: str, axes: Axes, parts: Sequence[Markup], legend: Sequence[LegendEntry]) -> None:
+def _write(file: Path, title: str, axes: Axes, parts: Sequence[Markup], legend: Sequence[tuple[str, str]]) -> None:
     shown = f"{axes.y.title} against {axes.x.title}"
-    chart = Plot(name=path.stem, title=title, description=shown, axes=axes, parts=parts, legend=legend)
-    write_page(path, chart.file())
+    chart = Plot(name=file.stem, title=title, description=shown, axes=axes, parts=parts, legend=legend)
+    write_page(file, chart.file())

@@ -191,34 +191,10 @@
     show();
   };
 
-  // a chart says what is under the pointer; the same numbers are in the table that folds open below it
-  const follow = (plot) => {
-    const points = JSON.parse(plot.dataset.points);
-    const tip = make("div", "tip");
-    const mark = document.createElementNS(plot.namespaceURI, "circle");
-    mark.setAttribute("class", "here");
-    mark.setAttribute("r", 5);
-    plot.addEventListener("pointermove", (event) => {
-      const box = plot.getBoundingClientRect();
-      const scale = plot.viewBox.baseVal.width / box.width;
-      const at = (event.clientX - box.left) * scale;
-      const [x, y, says] = points.reduce((best, one) => (Math.abs(one[0] - at) < Math.abs(best[0] - at) ? one : best));
-      mark.setAttribute("cx", x);
-      mark.setAttribute("cy", y);
-      tip.textContent = says;
-      plot.append(mark);
-      document.body.append(tip);
-      tip.style.left = `${Math.max(8, Math.min(box.left + x / scale, innerWidth - tip.offsetWidth - 8))}px`;
-      tip.style.top = `${box.top + y / scale - tip.offsetHeight - 12}px`;
-    });
-    plot.addEventListener("pointerleave", () => [mark, tip].forEach((one) => one.remove()));
-  };
-
   // each variable of a run has a list of its own, whose elements have its name before theirs
   for (const data of document.querySelectorAll('script[type="application/json"]')) {
     listRows(JSON.parse(data.textContent), data.id.slice(0, -"data".length));
   }
-  document.querySelectorAll("svg[data-points]").forEach(follow);
   for (const command of navigator.clipboard ? document.querySelectorAll("code.command") : []) {
     const button = make("button", "copy", "Copy");
     button.addEventListener("click", async () => {

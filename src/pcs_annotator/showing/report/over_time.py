@@ -1,6 +1,6 @@
 """How a run has changed from fit to fit: a table, which `pcs versions` prints, and a chart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from pcs_annotator.base.errors import TableError
@@ -11,7 +11,7 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.formats import DASH, count, dollars, percent
 from pcs_annotator.showing.markup import Markup
-from pcs_annotator.showing.svg_plot import Axes, Axis, LegendEntry, Plot, dot, path, segment
+from pcs_annotator.showing.svg_plot import Axes, Axis, Plot, dot, path, segment
 
 MOST_SHOWN = 12
 SERIES = {  # field of a fit, and of its interval → what it is
@@ -70,24 +70,21 @@ def fits_chart(fits: Sequence[Version], name: str = "fits") -> Plot | None:
     numbers = [float(fit.number) for fit in fits]
     x = Axis(title="version, one for each fit", low=numbers[0] - 0.3, high=numbers[-1] + 0.3, ticks=numbers)
     axes = Axes(x, Axis(title="share of rows", percent=True))
-    parts, legend, sentences = list[Markup](), list[LegendEntry](), list[str]()
+    parts, legend, sentences = list[Markup](), list[tuple[str, str]](), list[str]()
     for colour, (fields, text) in zip(("c1", "c2", "c3"), SERIES.items(), strict=True):
-        if values := [fit for fit in fits if getattr(fit, fields[0]) is not None]:
-            parts += _marks(values, axes, fields, colour, text)
-            legend.append(LegendEntry(kind=f"dot {colour}", shape="dot", text=text))
-            ends = (percent(getattr(values[at], fields[0]), 1) for at in (0, -1))
-            sentences.append(f"{text}: {' to '.join(dict.fromkeys(ends))}")
-    legend.append(LegendEntry(kind="reach c1", text="interval: 95 %, and of audits that of the promise"))
+        values = [(fit, share) for fit in fits if (share := getattr(fit, fields[0])) is not None]
+        if not values:
+            continue
+        parts.append(path([axes.at(fit.number, share) for fit, share in values], f"curve {colour}"))
+        for fit, share in values:
+            if ends := getattr(fit, fields[1], None):
+                low, high = (axes.at(fit.number, end) for end in ends)
+                parts.append(segment(low, high, f"reach {colour}"))
+            when = f"version {fit.number}, {fit.made[:10]}, {counted(fit.gold_rows, 'gold row')}"
+            parts.append(dot(axes.at(fit.number, share), f"dot {colour}", f"{when}: {percent(share, 1)} {text}"))
+        legend.append((f"dot {colour}", text))
+        first_and_last = (percent(values[at][1], 1) for at in (0, -1))
+        sentences.append(f"{text}: {' to '.join(dict.fromkeys(first_and_last))}")
+    legend.append(("reach c1", "interval: 95 %, and of audits that of the promise"))
     about = f"{counted(len(fits), 'fit')}. {'; '.join(sentences)}."
     return Plot(name=name, title="Quality over time", description=about, axes=axes, parts=parts, legend=legend)
-
-
-def _marks(fits: Sequence[Version], axes: Axes, fields: tuple[str, str], colour: str, text: str) -> Iterator[Markup]:
-    """Yield a line through the values, their intervals, and a dot for each, which says what it is."""
-    places = [axes.at(fit.number, getattr(fit, fields[0])) for fit in fits]
-    yield path(places, f"curve {colour}")
-    for fit, point in zip(fits, places, strict=True):
-        if ends := getattr(fit, fields[1], None):
-            yield segment(axes.at(fit.number, ends[0]), axes.at(fit.number, ends[1]), f"reach {colour}")
-        when = f"version {fit.number}, {fit.made[:10]}, {counted(fit.gold_rows, 'gold row')}"
-        yield dot(point, f"dot {colour}", f"{when}: {percent(getattr(fit, fields[0]), 1)} {text}")

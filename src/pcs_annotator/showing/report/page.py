@@ -20,20 +20,11 @@ from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
-from pcs_annotator.showing.report.charts import plots
+from pcs_annotator.showing.report import summary
 from pcs_annotator.showing.report.marked_texts import passage_sections, passages_verdict
 from pcs_annotator.showing.report.quality import how_good
 from pcs_annotator.showing.report.questions import questions
 from pcs_annotator.showing.report.rows import rows
-from pcs_annotator.showing.report.summary import (
-    cost,
-    first_screen,
-    headline,
-    overline,
-    promise,
-    settings,
-    variable_settings,
-)
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.showing.svg_plot import Plot
 from pcs_annotator.showing.to_html import document, header, html
@@ -64,22 +55,14 @@ def report_or_warn(result: BookResult) -> None:
         )
 
 
-def write_figures(result: BookResult, folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
-    """Write each chart of the page to a separate file and return the paths; none without gold labels."""
-    charts = {
-        folder / f"{'-'.join(filter(None, (slug(part), plot.name)))}.svg": plot
-        for part, each in result.results.items()
-        for plot in plots(view_of(each))
-    }
-    in_run_folder = folder.parent.resolve() == result.folder.resolve()
-    for path, plot in charts.items():
-        (write_page if in_run_folder else policy.write_page)(path, plot.file())
-    return [*charts]
-
-
 def page_of(result: BookResult) -> str:
     """Return the page of a run: of several variables, a table of them, and a section for each."""
     return render_all(result) if result.book.named else render(result.only)
+
+
+def headline_of(result: BookResult) -> str:
+    """Return what the page of a run is headed by: how many labels can be used."""
+    return _title(result) if result.book.named else summary.verdict_of(result.only)[0]
 
 
 def render(result: RunResult) -> str:
@@ -88,7 +71,10 @@ def render(result: RunResult) -> str:
     Below the verdict are the rows, the evidence and the method; sections with nothing to say are left out.
     """
     view = view_of(result)
-    return document(view.data_name, headline(view), _sections(view))
+    verdict, first = summary.first_screen(view)
+    method = [_promise(view), summary.cost(view.result), summary.settings(view)]
+    sections = [*_evidence(view), b.section("method", "Method and settings", *method)]
+    return document(view.data_name, header(verdict, *first, overline=summary.overline(view)), sections)
 
 
 def render_all(result: BookResult) -> str:
@@ -98,10 +84,10 @@ def render_all(result: BookResult) -> str:
     table = variables_table(result.variables, judged, right_of(judged), {part: f"#{slug(part)}" for part in each})
     step = b.text("Next → ", b.Styled(next_of_all(result), "command"), kind="next")
     lead = b.Group([b.text(f"{capital(in_words(judged))}.")], kind="why")
-    top = header(_title(result), lead, step, html(table), overline=overline(views[0]))
+    top = header(_title(result), lead, step, html(table), overline=summary.overline(views[0]))
     sections = [_variable(part, view) for part, view in each.items()]
-    method = b.section("method", "Method and settings", cost(views[0].result), settings(views[0], task=False))
-    return document(views[0].data_name, top, [*sections, method])
+    method = [summary.cost(views[0].result), summary.settings(views[0], task=False)]
+    return document(views[0].data_name, top, [*sections, b.section("method", "Method and settings", *method)])
 
 
 def _title(result: BookResult) -> str:
@@ -121,8 +107,9 @@ def _title(result: BookResult) -> str:
 
 def _variable(part: str, view: View) -> b.Section:
     """Return the section of a variable: the verdict, and everything else folded."""
-    verdict, first = passages_verdict(view.result) if isinstance(view.result, PassageResult) else first_screen(view)
-    method = b.Folded("Method", [b.Folded("The promise in full", _promise(view).blocks), variable_settings(view)])
+    result = view.result
+    verdict, first = passages_verdict(result) if isinstance(result, PassageResult) else summary.first_screen(view)
+    method = b.Folded("Method", [_promise(view), summary.variable_settings(view)])
     folded = [*(b.Folded(section.title, section.blocks) for section in _evidence(view)), method]
     shown = [_prefixed(block, view.prefix) for block in (*first, *folded)]
     return b.section(slug(part), f"{part}: {verdict}", *shown, menu=part)
@@ -137,20 +124,16 @@ def _prefixed(block: b.Block, prefix: str) -> b.Block:
     return replace(block, name=f"{prefix}{block.name}") if isinstance(block, Plot) else block
 
 
-def _sections(view: View) -> list[b.Section]:
-    method = [b.Folded("The promise in full", _promise(view).blocks), cost(view.result), settings(view)]
-    return [*_evidence(view), b.section("method", "Method and settings", *method)]
-
-
 def _evidence(view: View) -> list[b.Section]:
     if isinstance(view.result, PassageResult):
         return passage_sections(view.result, view.prefix)
     return [section for section in (rows(view), how_good(view), questions(view)) if section is not None]
 
 
-def _promise(view: View) -> b.Section:
+def _promise(view: View) -> b.Folded:
     learned = view.result.learned
-    return promise(learned.model, learned.drift, view.result.counts)
+    promise = summary.promise(learned.model, learned.drift, view.result.counts)
+    return b.Folded("The promise in full", promise.blocks)
 
 
 def slug(part: str) -> str:
@@ -175,21 +158,17 @@ class Judged(Protocol):
 
 def right_of(results: Mapping[str, Judged]) -> dict[str, tuple[str, str]]:
     """Return how many labels of every part, or whole sets, are right, with the interval, where that is known."""
-    sets = {
-        name: result for name, result in results.items() if isinstance(result, SetResult) and any(result.confidence)
-    }
-    accuracies = {name: result.model.accuracy for name, result in sets.items()}
-    runs = {
-        name: result.learned.figures
-        for name, result in results.items()
-        if isinstance(result, RunResult) and result.counts.labels
-    }
-    accuracies |= {name: figures[0].accuracy for name, figures in runs.items() if figures}
-    return {
-        name: (percent(result.value, 1), percent_interval(result.interval)[len(INTERVAL) + 1 :])
-        for name, result in accuracies.items()
-        if result is not None
-    }
+    shown = {}
+    for name, result in results.items():
+        accuracy = None
+        if isinstance(result, SetResult):
+            accuracy = result.model.accuracy if any(result.confidence) else None
+        elif isinstance(result, RunResult) and result.counts.labels and result.learned.figures:
+            accuracy = result.learned.figures[0].accuracy
+        if accuracy is not None:
+            ends = percent_interval(accuracy.interval)[len(INTERVAL) + 1 :]
+            shown[name] = (percent(accuracy.value, 1), ends)
+    return shown
 
 
 def variables_table(
@@ -224,7 +203,6 @@ def in_words(judged: Mapping[str, Judged]) -> str:
     elif sets:
         promises.append(words_of(holding[sets[0]].promise, f"whole sets of {series(sets)}"))
     without = [name for name in certificates if name not in holding]
-    return (
-        "; ".join(promises + [f"no promise for {', '.join(without)}"] * bool(promises and without))
-        or "nothing is promised"
-    )
+    if promises and without:
+        promises.append(f"no promise for {', '.join(without)}")
+    return "; ".join(promises) or "nothing is promised"

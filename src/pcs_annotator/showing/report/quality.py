@@ -66,9 +66,8 @@ ABOUT_ZERO_SHOT = " Zero-shot asks one model one question; each fold uses the mo
 
 def beyond_chance(against_gold: AgainstGold) -> b.Folded:
     """Return κ and α; accuracy and means over labels are shown elsewhere."""
-    shown = {
-        key: figure for key, figure in against_gold.figures.items() if key.removesuffix("_weighted") not in ELSEWHERE
-    }
+    figures = against_gold.figures.items()
+    shown = {key: figure for key, figure in figures if key.removesuffix("_weighted") not in ELSEWHERE}
     return b.Folded("Agreement beyond chance: κ and α", [_listed(shown), b.note(f"{tables.ABOUT_KAPPA} {FOR_A_PAPER}")])
 
 
@@ -181,16 +180,17 @@ def how_good(view: View) -> b.Section:
         shown.append(risk(curves, learned.model.certificate))
     if learned.figures and (curves is None or against_gold is None):
         shown.append(b.not_known(NO_CURVES, "Some charts and tables are missing."))
-    many = against_gold is not None and len(against_gold.labels) > MANY_LABELS
+    labels = 0 if against_gold is None else len(against_gold.labels)
+    by_label: list[b.Block] = []
     if against_gold is not None and not against_gold.by_label:
         beside.append(b.titled("Numbers against gold", _listed(against_gold.figures)))
     elif against_gold is not None:
+        many = labels > MANY_LABELS
         beside.append(_most_confused(against_gold) if many else _confused(against_gold))
-    wide = against_gold is not None and tables.MOST_NAMED < len(against_gold.labels) <= MANY_LABELS
+        by_label = [None if many else _by_label(against_gold), beyond_chance(against_gold)]
+    wide = tables.MOST_NAMED < labels <= MANY_LABELS
     shown += beside if wide else [b.Group(beside, kind="pair")] if beside else []
-    shown.append(over_time(fits_of(view.result.folder, config)))
-    if against_gold is not None and against_gold.by_label:
-        shown += [beyond_chance(against_gold)] if many else [_by_label(against_gold), beyond_chance(against_gold)]
+    shown += [over_time(fits_of(view.result.folder, config)), *by_label]
     if learned.by_group is not None:
         shown.append(b.titled(f"By {learned.by_group.by}", *b.results(learned.by_group.table())[1:]))
     if people is not None:
@@ -277,9 +277,7 @@ def _table(figures: Sequence[Any], optimiser: str) -> b.Table:
 def _name(figures: Any, optimiser: str) -> b.Styled:
     if figures.behind is not None or figures.method in NAMES:
         return b.name(NAMES.get(figures.method, figures.method))
-    return b.name(
-        f"PCS, {figures.method}" if optimiser in ("", figures.method) else f"PCS, {figures.method}: {optimiser}"
-    )
+    return b.name(f"PCS, {figures.method}" + ("" if optimiser in ("", figures.method) else f": {optimiser}"))
 
 
 def _verdict(other: Any) -> b.Paragraph:

@@ -49,7 +49,7 @@ def silences(view: View) -> b.Folded | None:
     """Return why rewrites and answers are missing; None if none is."""
     result = view.result
     unlisted = "a label that the server did not list may have more than 1 %; it was given the most that it can have"
-    missing = [
+    missing: list[b.Block] = [
         *(reasons(f"Why {what}", result.silences[kind]) for kind, what in SILENCES.items()),
         reasons("Why answers are labels without probabilities", result.hard),
         b.note(f"In {counted(result.bounded, 'answer')}, {unlisted}.") if result.bounded else None,
@@ -75,15 +75,12 @@ def questions(view: View) -> b.Section | None:
     """Return what every model and every relation adds; None if nobody was asked."""
     if not len(view.result.votes):
         return None
-    values_or_reason = _valued(view)
-    section = weights(
-        view.result.learned, view.result.votes, None if isinstance(values_or_reason, str) else values_or_reason
-    )
-    added = (
-        b.note(f"What relations add is not known: {values_or_reason.rstrip('.')}.")
-        if isinstance(values_or_reason, str)
-        else b.text(values_or_reason.conclusions[-1], kind="verdict")
-    )
+    try:
+        values = _valued(view)
+        added = b.text(values.conclusions[-1], kind="verdict")
+    except UserError as error:
+        values, added = None, b.note(f"What relations add is not known: {str(error).rstrip('.')}.")
+    section = weights(view.result.learned, view.result.votes, values)
     learned, table, *more = section.blocks
     return b.section("questions", section.title, learned, table, added, *more, silences(view))
 
@@ -94,10 +91,8 @@ def weights(learned: Learned, votes: Votes, values: RelationValues | None = None
     short = dict(zip(votes.annotators, short_names(votes.annotators), strict=True))
     cells = {short[name]: cell for name, cell in _of_models(votes, learned.spending).items()}
     models = {short[name]: share for name, share in models.items()}
-    parts: dict[str, _Part] = {
-        "Models": (models, cells),
-        "Relations": (relations, _of_relations(votes, learned.spending, values)),
-    }
+    of_relations = _of_relations(votes, learned.spending, values)
+    parts: dict[str, _Part] = {"Models": (models, cells), "Relations": (relations, of_relations)}
     evidence = about_evidence(learned.model.weights)
     ranges = any(share and share.interval for share in (*models.values(), *relations.values()))
     return b.section(
@@ -120,7 +115,7 @@ def about_weights(weights: Weights) -> str:
         return f"nothing was learned: {diagnostics.nothing_learned}"
     if diagnostics.optimiser in LEARN_NOTHING:
         return f"the weights are fixed, because {diagnostics.optimiser} learns nothing"
-    rows = f"{diagnostics.gold_rows:,} gold row{'s' if diagnostics.gold_rows > 1 else ''}"
+    rows = counted(diagnostics.gold_rows, "gold row")
     return f"weights learned from {rows} by {diagnostics.optimiser or 'a custom optimiser'}"
 
 
@@ -151,22 +146,14 @@ def _texts(model: TextModel | None) -> Iterator[b.Block]:
 def _saved(spending: Spending | None) -> b.Block:
     if spending is None:
         return None
-    needed = (
-        f"A new text needs {percent(spending.questions, 1)} of all questions: pcs label stops when no open answer can"
-    )
-    return b.text(f"{needed} change the label.", kind="verdict")
+    why = "pcs label stops when no open answer can change the label"
+    return b.text(f"A new text needs {percent(spending.questions, 1)} of all questions: {why}.", kind="verdict")
 
 
 def _table(parts: Mapping[str, _Part]) -> b.Table:
     """Return a line per model and per relation; columns that would be empty are left out."""
-    filled = {
-        name
-        for _, cells in parts.values()
-        for cells_of_name in cells.values()
-        for name, cell in cells_of_name.items()
-        if cell
-    }
-    shown = [name for name in HINTS if name in {"weight", *filled}]
+    lines = [line for _, cells in parts.values() for line in cells.values()]
+    shown = [name for name in HINTS if name == "weight" or any(line.get(name) for line in lines)]
     columns = [b.Column("Asked"), *(b.Column(name, "number", HINTS[name]) for name in shown)]
     columns.insert(2, b.Column("", "chart"))
     rows: list[b.Row] = []
@@ -220,7 +207,7 @@ def _changed(kind: Literal["annotator", "relation"], votes: Votes) -> dict[str, 
     return {name: percent(entry.changed, entry.pairs) for name, entry in flips_by(kind, votes).items()}
 
 
-def _valued(view: View) -> RelationValues | str:
+def _valued(view: View) -> RelationValues:
     result = view.result
     codes = gold_codes(result.votes, view.gold)
     distinct = counted_once(result.votes, codes, [item.text for item in result.dataset.items]).distinct
@@ -229,7 +216,4 @@ def _valued(view: View) -> RelationValues | str:
     learn = result.config.learn
     # one split and few resamples, because every report is written with them; the command takes more time
     quick = EvaluationOptions(folds=learn.folds, seed=learn.seed, repeats=1, resamples=RESAMPLES, rewritten=written)
-    try:
-        return relation_values(result.votes, gold, quick, name=view.data_name)
-    except UserError as error:
-        return str(error)
+    return relation_values(result.votes, gold, quick, name=view.data_name)

@@ -12,22 +12,14 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.runs import certificate_text
-from pcs_annotator.runs.certificate_text import (
-    about_confidence,
-    promised,
-    what_is_promised,
-    without_gold,
-    without_promise,
-)
+from pcs_annotator.runs.certificate_text import about_confidence, promised, what_is_promised, without_gold
 from pcs_annotator.runs.run_result import Facts, RunResult
 from pcs_annotator.runs.toml import config_to_dict
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.showing.formats import DASH, count, percent, percent_interval, total_cost
-from pcs_annotator.showing.markup import Markup
 from pcs_annotator.showing.report.view import View
-from pcs_annotator.showing.to_html import header
 
 MOST_LABELS = 6
 SHOWN = 3  # findings that are not folded
@@ -47,12 +39,6 @@ MOST_TABLES = 8
 _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
-def headline(view: View) -> Markup:
-    """Return the first screen: what can be used, what to do next, four numbers, and what to look at."""
-    verdict, blocks = first_screen(view)
-    return header(verdict, *blocks, overline=overline(view))
-
-
 def overline(view: View) -> b.Words:
     """Return what stands above the title of the page."""
     return (f"perceived-confidence {view.origin.version} · run report · ", b.name(view.data_name))
@@ -61,15 +47,14 @@ def overline(view: View) -> b.Words:
 def first_screen(view: View) -> tuple[str, list[b.Block]]:
     """Return the verdict, and what stands below it; beside other variables, without what is said of all of them."""
     result, alone = view.result, not view.prefix
-    verdict, why = _verdict(result.learned.model, result.counts)
+    verdict, why = verdict_of(result)
     certificate = result.learned.model.certificate
     stamp = None if certificate is None else b.STAMPS[certificate_text.standing(certificate)]
-    question = b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for")
     return verdict, [
         b.Group([stamp, b.text(why)], kind="why"),
         _next(result) if alone else None,
         b.Group([*_figures(view)], kind="tiles"),
-        question,
+        b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for"),
         _all_labels(result.counts),
         b.note(_sample(view)) if result.whole is not None else None,
         look_at(result.facts, SHOWN) if alone or what_to_look_at(result.facts) else None,
@@ -98,18 +83,18 @@ def _all_labels(counts: Counts) -> b.Folded | None:
         [b.name(label), times, b.Spot(times, None, 0, most[0][1], kind="level")] for label, times in most
     ]
     columns = [b.Column("Label"), *b.numbers("rows", digits=0), b.Column("", "chart")]
-    return b.Folded(
-        f"All {counted(len(most), 'label')}", [b.Table(columns=columns, rows=rows, label="Rows of every label")]
-    )
+    table = b.Table(columns=columns, rows=rows, label="Rows of every label")
+    return b.Folded(f"All {counted(len(most), 'label')}", [table])
 
 
-def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
+def verdict_of(result: RunResult) -> tuple[str, str]:
     """Return how many labels can be used, and with which promise; or that none can, and why."""
+    model, counts = result.learned.model, result.counts
     certificate, rows = model.certificate, counted(counts.rows, "label")
     why = capital(f"{b.plain(answer.usable(model, counts)[1])}.")
     if certificate is not None and certificate.holds:
         accepted, levels = counts.decisions.get("accept", 0), answer.leaves_and_parents(model, counts)
-        groups = f"; {missing}" if (missing := without_promise(certificate)) else ""
+        groups = f"; {missing}" if (missing := certificate_text.without_promise(certificate)) else ""
         return f"{count(accepted)} of {rows} can be used", f"{capital(what_is_promised(certificate))}{levels}{groups}."
     if certificate is None and not model.by_agreement:
         return f"{rows}, without a promise", why
@@ -118,12 +103,11 @@ def _verdict(model: Model, counts: Counts) -> tuple[str, str]:
 
 def _next(result: RunResult) -> b.Paragraph:
     review, step, certificate = result.counts.to_review, answer.next_step(result), result.learned.model.certificate
-    promised = certificate is not None and certificate.holds
-    todo = "Next → "
+    todo = "Next"
     if review and step.startswith("pcs review"):
-        label = "Label more rows" if result.learned.figures else "Label rows at random, to know how good this is"
-        todo = f"{count(review)} to review → " if promised else f"{label} → "
-    return b.text(todo, b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
+        todo = "Label more rows" if result.learned.figures else "Label rows at random, to know how good this is"
+        todo = f"{count(review)} to review" if certificate is not None and certificate.holds else todo
+    return b.text(f"{todo} → ", b.Styled(step, "command" if step.startswith("pcs ") else "plain"), kind="next")
 
 
 def _sample(view: View) -> str:
@@ -169,8 +153,9 @@ def _accuracy(view: View) -> b.KeyFigure:
 
 def promise(model: Model, drift: Drift | None, counts: Counts) -> b.Section:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
-    rough, decisions = about_confidence(model), _decisions(counts)
-    parts = [(title, kind, decisions[decision]) for decision, title, kind in DECISIONS]
+    rough, none = about_confidence(model), min(counts.unlabelled, counts.to_review)  # without a label is for review
+    rows = {**counts.decisions, "review": counts.to_review - none, "people": counts.settled, "none": none}
+    parts = [(title, kind, rows.get(decision, 0)) for decision, title, kind in DECISIONS]
     return b.section(
         "promise",
         "Promise",
@@ -190,9 +175,7 @@ def _stamped(model: Model, counts: Counts) -> b.Group:
     promise_text = without_gold(counts) if certificate is None else promised(certificate)
     stamp = b.STAMPS["none" if certificate is None else certificate_text.standing(certificate)]
     what, _, why = promise_text.headline.removeprefix("promise: ").partition(": ")
-    details = b.Bullets(
-        [f"{capital(detail)}." for detail in ((why, *promise_text.details) if why else promise_text.details)]
-    )
+    details = b.Bullets([f"{capital(detail)}." for detail in (why, *promise_text.details) if detail])
     return b.Group([stamp, b.Paragraph(capital(what), "promise"), details], kind="cert")
 
 
@@ -207,11 +190,6 @@ def _basis(certificate: Certificate) -> b.KeyValues:
     return b.KeyValues(facts, "basis")
 
 
-def _decisions(counts: Counts) -> Counter[str]:
-    none = min(counts.unlabelled, counts.to_review)  # a row without a label is always for review
-    return Counter({**counts.decisions, "review": counts.to_review - none, "people": counts.settled, "none": none})
-
-
 def look_at(facts: Facts, most: int | None = None) -> b.Section:
     """Return what is or may be wrong with the run, the most important first; those after the first `most` folded."""
     # These are our sentences: one that begins with an Arabic label must not be read from the right.
@@ -219,61 +197,51 @@ def look_at(facts: Facts, most: int | None = None) -> b.Section:
         (b.Styled(flag.kind.replace("annotator", "model"), "warn"), " ", b.Styled(f"{flag.detail}.", "plain"))
         for flag in what_to_look_at(facts)
     ]
-    shown: list[b.Block] = [b.Bullets(findings[:most], "notices") if findings else b.text("Nothing stood out.")]
-    if most is not None and findings[most:]:
-        shown.append(b.Folded(counted(len(findings) - most, "more finding"), [b.Bullets(findings[most:], "notices")]))
-    return b.section("look-at", "What to look at", *shown)
+    shown = b.Bullets(findings[:most], "notices") if findings else b.text("Nothing stood out.")
+    rest = [] if most is None else findings[most:]
+    more = b.Folded(counted(len(rest), "more finding"), [b.Bullets(rest, "notices")]) if rest else None
+    return b.section("look-at", "What to look at", shown, more)
 
 
 def cost(result: RunResult) -> b.Folded | None:
     """Return calls, tokens and cost per model; None if no call is known."""
-    bills = result.bills
+    bills, tally = result.bills, result.tally
     rows = [*b.bill_rows(bills), *([b.bill_total("total", bills)] if len(bills) > 1 else [])]
-    table = b.Table(columns=b.bill_columns(), rows=rows) if bills else None
-    shown = [table, _last_run(result)]
-    return b.Folded("Cost, by model", shown) if any(shown) else None
-
-
-def _last_run(result: RunResult) -> b.Paragraph | None:
-    tally = result.tally
-    if not tally.calls and not tally.from_ledger:
-        return None
-    parts = [f"Last run: {counted(tally.calls, 'call')}"]
-    if tally.from_ledger:
-        parts.append(f"{counted(tally.from_ledger, 'answer')} reused from the ledger at no cost")
-    if tally.retries:
-        parts.append(tally.retries_by_cause())
-    return b.note("; ".join(parts) + ".")
+    shown: list[b.Block] = [b.Table(columns=b.bill_columns(), rows=rows)] if bills else []
+    if tally.calls or tally.from_ledger:
+        reused = counted(tally.from_ledger, "answer") if tally.from_ledger else ""
+        parts = [
+            f"Last run: {counted(tally.calls, 'call')}",
+            reused and f"{reused} reused from the ledger at no cost",
+            tally.retries_by_cause() if tally.retries else "",
+        ]
+        shown.append(b.note(f"{'; '.join(filter(None, parts))}."))
+    return b.Folded("Cost, by model", shown) if shown else None
 
 
 def variable_settings(view: View) -> b.Folded:
     """Return what was asked about a variable."""
-    task = _part("task", config_to_dict(view.result.config)["task"])
-    return b.Folded("Question and labels", [b.Group([task], kind="settings")])
+    return b.Folded("Question and labels", [_settings({"task": config_to_dict(view.result.config)["task"]})])
 
 
 def settings(view: View, *, task: bool = True) -> b.Folded:
     """Return the settings of the run, one list per part, with the question or without it."""
-    parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
-    if (graded_answers := view.graded_answers) is not None:
-        graded = [
-            f"{model} ({count(times)} with log-probabilities)" for model, times in graded_answers.items() if times
-        ]
-        parts.append(
-            _part(
-                "answers", {"graded": graded, "hard": [detail for detail, times in graded_answers.items() if not times]}
-            )
-        )
-    parts += [
-        _part(part, values) for part, values in config_to_dict(view.result.config).items() if task or part != "task"
-    ]
+    config = config_to_dict(view.result.config)
+    parts = {"run": {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)}}
+    if (answers := view.graded_answers) is not None:
+        graded = [f"{model} ({count(times)} with log-probabilities)" for model, times in answers.items() if times]
+        parts["answers"] = {"graded": graded, "hard": [model for model, times in answers.items() if not times]}
+    parts |= config if task else {part: values for part, values in config.items() if part != "task"}
     rebuilt = b.note("pcs report FOLDER rebuilds this page from the run folder.")
-    return b.Folded("Settings, versions and seeds", [b.Group(parts, kind="settings"), rebuilt])
+    return b.Folded("Settings, versions and seeds", [_settings(parts), rebuilt])
 
 
-def _part(title: str, values: Mapping[str, Any]) -> b.Group:
-    pairs = [(key.replace("_", " "), b.name(setting_text(value))) for key, value in flat_settings(values)]
-    return b.Group([b.KeyValues(pairs)], title, kind="")
+def _settings(parts: Mapping[str, Mapping[str, Any]]) -> b.Group:
+    groups = []
+    for title, values in parts.items():
+        pairs = [(key.replace("_", " "), b.name(setting_text(value))) for key, value in flat_settings(values)]
+        groups.append(b.Group([b.KeyValues(pairs)], title, kind=""))
+    return b.Group(groups, kind="settings")
 
 
 def flat_settings(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
