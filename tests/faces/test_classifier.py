@@ -105,14 +105,6 @@ def test_a_promised_error_decides_which_labels_are_accepted() -> None:
     assert promising.label(["nothing at all"])[0].decision == "review"
 
 
-def test_too_little_gold_for_the_promised_error_accepts_nothing_and_says_why() -> None:
-    promising = classifier(Reader(), max_error=0.05).fit(TEXTS, GOLD)
-    assert promising.certificate_ is not None
-    assert "20 gold rows" in promising.certificate_.why_not
-    assert {outcome.decision for outcome in promising.label(TEXTS)} == {"review"}
-    assert promising.get_params()["max_error"] == 0.05
-
-
 @pytest.mark.parametrize("max_error", [5, 0])
 def test_an_impossible_max_error_is_refused(max_error: float) -> None:
     with pytest.raises(ConfigError, match=f"max_error is {max_error}"):
@@ -224,14 +216,6 @@ def test_an_optimiser_object_is_used_and_auto_combines() -> None:
     assert classifier(Reader(), optimiser="auto").fit(TEXTS, GOLD).weights_.evidence is not None
 
 
-def test_one_class_of_gold_works_with_equal_weights_and_a_warning() -> None:
-    with pytest.warns(PcsWarning) as caught:
-        fitted = classifier(optimiser="lr").fit(TEXTS, ["sport"] * 20)
-    assert any("all 20 gold rows say 'sport'" in str(warning.message) for warning in caught)
-    assert fitted.weights_.by_annotator == {"reader": 0.5, "dice": 0.5}
-    assert fitted.predict_proba(TEXTS).shape == (20, 2)
-
-
 def test_an_instruction_alone_takes_its_labels_from_gold() -> None:
     fitted = classifier(Reader(), task="What is it about?").fit(TEXTS, GOLD)
     assert fitted.task_ == Task("What is it about?", ["politics", "sport"])
@@ -310,11 +294,6 @@ def variants_seen(relations: tuple[str, ...], **settings: Any) -> dict[tuple[str
     asking = classifier("scripted:hash", relations=relations, settings=telling, **settings)
     assert asking.fit(texts, ["sport", "politics"]).weights_.relations == relations
     return seen
-
-
-def test_rules_rewrite_the_texts() -> None:
-    seen = variants_seen(("original", "case", "frame", "typo"))
-    assert seen["frame", "The minister signed the bill."] == "The text reads: The minister signed the bill."
 
 
 def test_a_rewriter_takes_the_place_of_the_rules() -> None:

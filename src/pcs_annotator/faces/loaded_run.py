@@ -151,11 +151,10 @@ class LoadedRun(Frame):
             texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
             ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        items = self._items(texts, ids)
-        labelled = {
-            part: [outcome for some in _chunks(items) for outcome in _outcomes(self._opened(part).label(some), some)]
-            for part in self.book.parts
-        }
+        items, labelled = self._items(texts, ids), dict[str, list[Outcome]]()
+        for part in self.book.parts:
+            chunks = (_outcomes(self._opened(part).label(some), some) for some in _chunks(items))
+            labelled[part] = [outcome for outcomes in chunks for outcome in outcomes]
         return self._shaped(labelled, texts)
 
     def _shaped(self, labelled: Mapping[str, Sequence[Outcome]], texts: object) -> Any:
@@ -170,24 +169,27 @@ class LoadedRun(Frame):
     async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
     async def alabel(self, texts: object, ids: object = None) -> Any:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        labelled: dict[str, list[Outcome]] = {part: [] for part in self.book.parts}
+        items, labelled = self._items(texts, ids), dict[str, list[Outcome]]()
         for part in self.book.parts:
-            for some in _chunks(self._items(texts, ids)):
-                engine = await self._aopened(part)
+            labelled[part] = []
+            for some in _chunks(items):
+                engine = await run_in_thread(partial(self._opened, part))
                 labelled[part] += _outcomes(await engine.alabel(some), some)
         return self._shaped(labelled, texts)
 
     def _items(self, texts: object, ids: object = None) -> Sequence[Item]:
-        values = [texts] if isinstance(texts, str) else texts
-        return _named(items_of(values, self._text_column), ids)
+        items = items_of([texts] if isinstance(texts, str) else texts, self._text_column)
+        if ids is None:
+            return items
+        names = values_of(ids, "ids")
+        if len(names) != len(items):
+            raise TableError(f"there are {len(items)} texts and {len(names)} ids: give one id per text")
+        return [replace(item, id=str(name)) for name, item in zip(names, items, strict=True)]
 
     @cached_property
     def _text_column(self) -> str | None:
-        return (
-            self.options.text_column
-            or PAIR_SIGN.join(Run.of(next(iter(self.book.parts.values()))).config.data.pair)
-            or None
-        )
+        pair = Run.of(next(iter(self.book.parts.values()))).config.data.pair
+        return self.options.text_column or PAIR_SIGN.join(pair) or None
 
     def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
@@ -207,11 +209,9 @@ class LoadedRun(Frame):
         """
         rows, texts = self._rows(table, text_column)
         schema = self._new_columns()
-        groups = [self._groups(part, rows, texts) for part in self.book.parts]
-        chunks = [
-            self._labelled(some, schema) for some in _chunks([*zip(texts, zip(*groups, strict=True), strict=True)])
-        ]
-        added = pa.concat_tables([schema.empty_table(), *chunks])
+        groups = zip(*(self._groups(part, rows, texts) for part in self.book.parts), strict=True)
+        chunks = _chunks([*zip(texts, groups, strict=True)])
+        added = pa.concat_tables([schema.empty_table(), *(self._labelled(some, schema) for some in chunks)])
         return with_columns(rows, columns_of(added), self._our_names())
 
     def _rows(self, table: object, text_column: str | None) -> tuple[pa.Table, list[_Text]]:
@@ -293,14 +293,6 @@ class LoadedRun(Frame):
                 weakref.finalize(self, engine.close)
             return engine
 
-    async def _aopened(self, part: str) -> RunEngine:
-        engine = self._engines.get(part)
-        return (
-            await run_in_thread(partial(self._opened, part))
-            if engine is None or engine.process != os.getpid()
-            else engine
-        )
-
 
 def _chunks(things: Sequence[T]) -> Iterator[Sequence[T]]:
     return (things[at : at + MOST_ROWS] for at in range(0, len(things), MOST_ROWS))
@@ -331,15 +323,6 @@ def _decoded(value: str | bytes | None) -> _Text:
     except UnicodeDecodeError:
         return ("", NOT_TEXT)
     return (text, "") if text.strip() else ("", NO_TEXT)
-
-
-def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:
-    if ids is None:
-        return items
-    names = values_of(ids, "ids")
-    if len(names) != len(items):
-        raise TableError(f"there are {len(items)} texts and {len(names)} ids: give one id per text")
-    return [replace(item, id=str(name)) for name, item in zip(names, items, strict=True)]
 
 
 def _outcomes(answered: LabelledTexts, items: Sequence[Item]) -> list[Outcome]:

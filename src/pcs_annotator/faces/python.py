@@ -113,7 +113,22 @@ def run(
             may be a name, a function or a chat model, and a relation a name or a function that takes a text and returns
             its rewrite or None. A run folder knows functions and objects by name alone.
     """
-    result = running.run(_request(data, config, out, progress, environment, settings))
+    objects, source = _objects_named(settings), place_or_table(data)
+    folder = default_folder(source) if out is None else Path(out)
+    learn, named = running.learn_defaults(folder), kinds.take_settings(settings)
+    asked = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
+    if named.get("max_error", 0) is None:  # a promise is not wanted; other settings are not given if they are None
+        asked = replace(asked, learn=replace(asked.learn, max_error=None))
+    request = RunRequest(
+        data=source,
+        folder=folder,
+        config=replace(asked, ask=replace(asked.ask, objects=tuple(objects.models))),
+        progress=in_notebook() if progress is None else progress,
+        environment=environment,
+        own=objects,
+        **settings,
+    )
+    result = running.run(request)
     plotting = {part: replace(each, plotter=picture) for part, each in result.results.items()}
     return _alone(replace(result, results=plotting))
 
@@ -121,32 +136,6 @@ def run(
 def _alone(result: BookResult | LabelledBook) -> Any:
     """Return what is about all variables of a run or, if it has one, what is about that one."""
     return result if result.book.named else result.only
-
-
-def _request(  # what `run` is given, one argument each
-    data: object,
-    config: PathLike | None,
-    out: PathLike | None,
-    progress: bool | None,
-    environment: Mapping[str, str] | None,
-    values: dict[str, Any],
-) -> RunRequest:
-    objects = _objects_named(values)
-    source = place_or_table(data)
-    folder = default_folder(source) if out is None else Path(out)
-    learn, named = running.learn_defaults(folder), kinds.take_settings(values)
-    asked = settings_of(named, learn) if config is None else read_settings(Path(config), Path.cwd(), named, learn)
-    if named.get("max_error", 0) is None:  # a promise is not wanted; other settings are not given if they are None
-        asked = replace(asked, learn=replace(asked.learn, max_error=None))
-    return RunRequest(
-        data=source,
-        folder=folder,
-        config=replace(asked, ask=replace(asked.ask, objects=tuple(objects.models))),
-        progress=in_notebook() if progress is None else progress,
-        environment=environment,
-        own=objects,
-        **values,
-    )
 
 
 arun = _async_twin(run)

@@ -45,24 +45,17 @@ def to_csv(table: ResultTable) -> str:
     """Return the table as CSV; a figure with an interval takes three columns, numbers keep their decimals."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heading, rows = _without_intervals(table)
+    cells = [pair for row in table.rows for pair in enumerate(row)]
+    wide = {at for at, cell in cells if isinstance(cell, Figure) and cell.interval is not None}
+    heading: list[str] = []
+    for at, name in enumerate(table.columns):
+        heading += [name, f"{name} low", f"{name} high"] if at in wide else [name]
     writer.writerow([_harmless(name) for name in heading])
-    writer.writerows([_plain(cell) for cell in row] for row in rows)
+    for row in table.rows:
+        writer.writerow([_plain(part) for at, cell in enumerate(row) for part in _parts(cell, at in wide)])
     for name, value in table.summary:
         writer.writerow([_harmless(name), value, *[""] * (len(heading) - 2)])
     return out.getvalue()
-
-
-def _without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
-    """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
-    cells = [[row[at] for row in table.rows] for at in range(len(table.columns))]
-    spread = [any(isinstance(entry, Figure) and entry.interval is not None for entry in column) for column in cells]
-    heading = [
-        [name, f"{name} low", f"{name} high"] if wide else [name]
-        for name, wide in zip(table.columns, spread, strict=True)
-    ]
-    rows = [[part for cell, wide in zip(row, spread, strict=True) for part in _parts(cell, wide)] for row in table.rows]
-    return [name for names in heading for name in names], rows
 
 
 def to_latex(table: ResultTable, *, intervals: bool = False) -> str:

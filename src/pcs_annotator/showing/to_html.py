@@ -130,17 +130,12 @@ def _tile(figure: blocks.KeyFigure) -> Markup:
 
 def _shares(block: blocks.Shares) -> Markup:
     drawing = stack([(times / block.whole, kind) for _, kind, times in block.parts])
-    keys = [
-        tag(
-            "li",
-            tag("span", class_=f"swatch {kind}", aria_hidden="true"),
-            tag("b", percent(times, block.whole)),
-            f" {title} ",
-            tag("span", f"({count(times)})", class_="quiet"),
-        )
-        for title, kind, times in block.parts
-        if times
-    ]
+    keys = []
+    for title, kind, times in block.parts:
+        if times:
+            swatch = tag("span", class_=f"swatch {kind}", aria_hidden="true")
+            share, rows = tag("b", percent(times, block.whole)), tag("span", f"({count(times)})", class_="quiet")
+            keys.append(tag("li", swatch, share, f" {title} ", rows))
     return tag("div", drawing, tag("ul", *keys, class_="keys"), class_="decisions")
 
 

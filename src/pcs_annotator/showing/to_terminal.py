@@ -162,8 +162,10 @@ class _Layout:
                 break
         else:
             room = max(self.width // 3, self.width - 60, 8)  # for a name; a longer one is folded
+            left = self.width - sum(GAP + widths[column] for column in self.columns[1:])
             for column in self.columns[:leading]:
-                widths[column] = min(widths[column], room, 2 * self.width // 3 // leading)
+                longest = max(min(room, 2 * self.width // 3 // leading), left if leading == 1 else 0)
+                widths[column] = min(widths[column], longest)
             for column in self.columns[leading:]:
                 widths[column] = widths[column] if self._numeric(column) else min(widths[column], room)
         for block in self._blocks({at: width + GAP for at, width in widths.items()}, leading):

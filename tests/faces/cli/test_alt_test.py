@@ -103,13 +103,6 @@ def test_reviewers_who_judged_blind_are_coders(tmp_path: Path, pcs: Pcs) -> None
     ] == ["Ann", "Bob"]
 
 
-def test_a_run_without_coders_is_refused(tmp_path: Path, pcs: Pcs) -> None:
-    simulated_run(tmp_path, rows=40, gold_rows=20)
-    assert "labels of fewer than two coders: name their columns" in pcs.refused(
-        "evaluate", tmp_path / "run", "--alt-test"
-    )
-
-
 def test_coders_are_columns_of_any_name(tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"text": f"Case {row} looks {truth_of(row)}.", "Ann": truth_of(row)} for row in range(80)]
     rows = [{**one, "Bob": one["Ann"] if place % 5 else "good"} for place, one in enumerate(rows)]

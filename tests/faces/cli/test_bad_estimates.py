@@ -37,12 +37,6 @@ def test_questions_that_gold_rows_cannot_answer(made: Path, pcs: Pcs, arguments:
     assert why in pcs.refused("estimate", str(made), *arguments)
 
 
-def test_groups_with_few_gold_rows_are_named_with_the_reason(made: Path, pcs: Pcs) -> None:
-    printed = pcs("estimate", made, "--by", "odd", "--of", "good")
-    assert "yes is not estimated: it has 2 gold rows, and 10 are needed" in printed
-    assert "of the texts in 'yes'" not in printed
-
-
 def test_no_gold_gold_of_one_label_and_gold_chosen_by_hand(
     bare: Path, tmp_path: Path, pcs: Pcs, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,29 +60,3 @@ def test_no_gold_gold_of_one_label_and_gold_chosen_by_hand(
 
 def test_one_coder_cannot_be_replaced(made: Path, pcs: Pcs) -> None:
     assert "labels of fewer than two coders: name their columns" in pcs.refused("evaluate", str(made), "--alt-test")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ([], "t.csv is a table: name --label, its column of machine labels, and --gold, true labels of some rows"),
-        (["--label", "said"], "a table needs --label COLUMN, machine labels, and --gold COLUMN, true labels of some"),
-        (["--label", "said", "--gold", "nope"], "there is no column 'nope'; there are said, gold, one, w"),
-        (["--label", "said", "--gold", "one"], "all 90 gold rows are 'yes', so that nothing is known about other"),
-        (
-            ["--label", "said", "--gold", "gold", "--weight", "w"],
-            "row 3, column 'w': '-1' is not a weight of 0 or more",
-        ),
-    ],
-)
-def test_tables_that_cannot_be_estimated(tmp_path: Path, pcs: Pcs, arguments: list[str], why: str) -> None:
-    rows = [
-        {
-            "said": "yes" if row % 3 else "no",
-            "gold": ("yes", "no")[row % 2],
-            "one": "yes",
-            "w": "-1" if row == 2 else "1",
-        }
-        for row in range(90)
-    ]
-    assert why in pcs.refused("estimate", str(write_csv(tmp_path / "t.csv", rows)), *arguments)

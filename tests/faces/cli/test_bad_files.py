@@ -280,5 +280,5 @@ def test_problems_of_the_machine_are_no_bugs(
         def raised(*_: object, problem: Exception = problem) -> None:
             raise problem
 
-        monkeypatch.setattr("pcs_annotator.faces.cli.report.open_run", raised)
+        monkeypatch.setattr("pcs_annotator.faces.cli.report.open_book", raised)
         assert ends(["report", "run"], capsys, (2,))

@@ -89,22 +89,9 @@ def test_other_promises_and_label_sets_are_given_on_request(table: str, pcs: Pcs
     assert other["promise"] == "false-discoveries"
 
 
-def test_a_promise_on_average_accepts_more(table: str, pcs: Pcs) -> None:
-    strict = pcs.json("fit", table, *PROMISE, *QUICK)
-    average = pcs.json("fit", table, *PROMISE, *QUICK, "--promise", "false-discoveries")
-    assert average["certificate"]["promise"] == "false-discoveries"
-    assert average["certificate"]["level"] == 0.0
-    assert average["decisions"]["accept"] >= strict["decisions"]["accept"]
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [
-        (["--max-error", "0"], "'--max-error': 0.0 is not in the range"),
-        (["--max-error", "1.5"], "'--max-error': 1.5 is not in the range"),
-        (["--certainty", "1"], "'--certainty': 1.0 is not in the range"),
-        (["--promise", "all-right"], "--promise"),
-    ],
+    [(["--max-error", "0"], "'--max-error': 0.0 is not in the range"), (["--promise", "all-right"], "--promise")],
 )
 def test_what_cannot_be_promised_is_one_sentence_and_code_2(
     options: list[str], complaint: str, table: str, pcs: Pcs

@@ -102,26 +102,6 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(pcs: Pcs) -> None:
     assert "nan" not in text.split()
 
 
-def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(pcs: Pcs) -> None:
-    votes = write_graded(Path("votes.csv"))
-    chosen = ["evaluate", votes, *QUICK, "--methods", "auto,majority,zero-shot,logprob,scaled logprob,spuq"]
-    found = pcs.json(*chosen)
-    assert {one["method"]: one["uses_log_probabilities"] for one in found["methods"]} == {
-        "auto": True,
-        "majority": False,
-        "zero-shot": False,
-        "logprob": True,
-        "scaled logprob": True,
-        "spuq": False,
-    }
-    by_name = {one["method"]: one for one in found["methods"]}
-    assert by_name["logprob"]["calls_per_text"]["total"] == 1
-    assert by_name["scaled logprob"]["figures"]["auroc"]["value"] > by_name["zero-shot"]["figures"]["auroc"]["value"]
-    text = pcs(*chosen, "--out", "tables", "--details")
-    assert "Log-probs: whether a method uses" in text
-    assert "Log-probs" in Path("tables/evaluation.md").read_text(encoding="utf-8").splitlines()[2]
-
-
 def test_every_method_is_tried_and_those_without_log_probabilities_say_what_to_record(pcs: Pcs) -> None:
     found = pcs.json("evaluate", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "lr")
     for name in ("logprob", "scaled logprob"):
@@ -175,16 +155,6 @@ def test_odd_names_stay_in_their_cells_in_all_three_formats(pcs: Pcs) -> None:
     assert main(["evaluate", votes, *QUICK, "--methods", "lr"]) == 0
 
 
-def test_the_same_seed_gives_the_same_figures_and_another_does_not(pcs: Pcs) -> None:
-    votes = write_votes(Path("votes.csv"))
-    options = ["evaluate", votes, *QUICK, "--methods", "lr,uniform"]
-    first = pcs.json(*options)
-    assert pcs.json(*options) == first
-    other = pcs.json(*options, "--seed", "7")
-    assert other["seeds"] == [7]
-    assert other["methods"] != first["methods"]
-
-
 def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrote(pcs: Pcs) -> None:
     with open("data.csv", "w", encoding="utf-8") as file:
         file.write("id,text,gold\n")
@@ -205,10 +175,8 @@ def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrot
 BAD = {
     "three rows": ({"keep": 3}, [], "10 gold rows and two classes.* 3"),
     "no gold": ({"gold": False}, [], "no gold labels"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "an unknown method": ({}, ["--methods", "guessing"], "'guessing'.* zero-shot, majority"),
     "an unknown relation": ({}, ["--rewritten", "limerick"], "'limerick'.* original"),
-    "a method without its votes": ({}, ["--methods", "ling-1s"], "ling-1s"),
     "a file for a folder": ({}, ["--out", "votes.csv", "--methods", "lr"], r"votes\.csv .*folder"),
 }
 
@@ -227,13 +195,3 @@ def test_nothing_is_said_of_gold_rows_that_no_model_answered(tmp_path: Path) -> 
     silent = replace(recorded.votes, codes=np.full_like(recorded.votes.codes, -1))
     with pytest.raises(GoldError, match="no model answered about a gold row"):
         evaluate_votes(recorded._replace(votes=silent), methods_named(["lr"]), Splitting())
-
-
-def test_a_missing_file_and_a_folder_that_is_not_a_run_are_errors(pcs: Pcs) -> None:
-    assert "no file nowhere.csv" in pcs.refused("evaluate", "nowhere.csv")
-    Path("empty").mkdir()
-    assert "run folder" in pcs.refused("evaluate", "empty")
-
-
-def test_quiet_prints_nothing(pcs: Pcs) -> None:
-    assert pcs.out("evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "uniform", "-q") == ""

@@ -10,7 +10,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from tests.command_line import Pcs
-from tests.faces.cli.test_evaluate import ODD, write_graded, write_votes
+from tests.faces.cli.test_evaluate import ODD, write_votes
 
 pytestmark = pytest.mark.system
 
@@ -39,21 +39,6 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
         assert title in text.out
     assert "rq1 …" in text.err
     assert not {"nan", "inf"} & set(text.out.split())
-
-
-def test_one_graded_question_is_among_the_baselines_of_rq2(pcs: Pcs) -> None:
-    found = pcs.json("experiment", "rq2", write_graded(Path("votes.csv")), *QUICK, "--optimiser", "uniform")
-    (table,) = found["experiments"]["rq2"]
-    place = table["columns"].index("Log-probs")
-    needed = {(row[1], row[2]): row[place] for row in table["rows"] if row[2] in ("PCS", "logprob", "scaled logprob")}
-    assert needed == {
-        ("model-0", "PCS"): "yes",
-        ("model-0", "logprob"): "yes",
-        ("model-0", "scaled logprob"): "yes",
-        ("model-1", "PCS"): "no",
-    }
-    about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
-    assert {"logprob", "scaled logprob", "zero-shot"} <= set(about["settings"]["baselines"])
 
 
 def test_one_experiment_as_json_has_all_rows(pcs: Pcs) -> None:
@@ -103,9 +88,7 @@ def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_en
 BAD: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "three rows": ({"keep": 3}, [], "votes: 5-fold .*10 gold rows"),
     "no gold": ({"gold": False}, [], "0 rows of 0"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 rows of 1"),
     "a missing model": ({}, ["--model", "gpt"], "votes: .*'gpt'.* model-0, model-1"),
-    "a missing relation": ({}, ["--relations", "limerick"], "votes: .*'limerick'"),
     "an unknown rewrite": ({}, ["--rewritten", "limerick"], "'limerick'"),
     "the same name twice": ({}, ["votes=votes.csv"], "two .*'votes'"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.faces.cli.main import main
-from tests.builders import simulated_votes
 from tests.command_line import Pcs
 from tests.simulated import read_csv
 
@@ -78,12 +76,6 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "-q", *QUICK]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
-
-
 def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, pcs: Pcs) -> None:
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
     (tmp_path / "votes.csv").write_text(text)
@@ -93,33 +85,12 @@ def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(tmp_path: Path, 
     assert last["pcs_reason"]
 
 
-def test_with_little_gold_the_text_says_how_much_is_needed(pcs: Pcs) -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=20)
-    columns = votes.to_table().to_pydict()
-    Path("votes.json").write_text("")
-    table = {"id": columns.pop("id"), "gold": [*gold[:4], *[""] * 16], **columns}
-    with Path("votes.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
-    assert re.search(r"quality unknown: 5-fold .* 10 gold rows", pcs("fit", "votes.csv", *QUICK, "--folds", "5"))
-
-
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
         ("", [], r"votes\.csv is empty"),
-        ("id,gold,a|x\n", [], "no rows"),
-        ("id,gold,a|x\n1,yes,yes\n2,no\n", [], "3 columns, got 2"),
-        ("id,gold,text\n1,yes,hello\n", [], "no votes"),
         ("id,gold,a|x\n1,yes,yes\n2,no,maybe\n", ["--labels", "yes,no"], r"id '2': 'maybe'"),
-        (
-            "id,gold,a|x\n1,perhaps,yes\n2,no,no\n",
-            ["--labels", "yes,no"],
-            r"row 2, column gold: .*'perhaps'|gold.*'perhaps'",
-        ),
         ("id,gold,a|x\n1,yes,yes\n", [], "at least two labels"),
-        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "'yes'.*'Yes'"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "'lrr'.* 'lr'"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "'--folds'"),
     ],
@@ -133,10 +104,6 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(
     assert re.search(message, captured.err), captured.err
     assert "Traceback" not in captured.err
     assert not Path("runs").exists()
-
-
-def test_a_missing_file_is_named(pcs: Pcs) -> None:
-    assert "no file nowhere.csv" in pcs.refused("fit", "nowhere.csv")
 
 
 def test_two_rows_are_answered_without_nan(pcs: Pcs) -> None:
@@ -158,13 +125,6 @@ def test_other_columns_of_the_table_are_kept_and_mentioned(pcs: Pcs) -> None:
 VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
 
 
-def test_a_table_with_a_row_per_vote_gets_labels_with_a_row_per_item(tmp_path: Path) -> None:
-    answers = "a,x,original,fake,\na,y,original,fake,\nb,x,original,real,\nb,y,original,real,\n"
-    (tmp_path / "votes.csv").write_text(f"id,annotator,relation,label,gold\n{answers}", encoding="utf-8")
-    assert main(["fit", "votes.csv", "-q"]) == 0
-    assert [(row["id"], row["pcs_label"]) for row in read_csv(tmp_path / LABELS)] == [("a", "fake"), ("b", "real")]
-
-
 def test_a_table_with_a_row_per_vote_may_have_texts(pcs: Pcs) -> None:
     lines = [f"{row},{model},original,{'ab'[row % 2]},{'ab'[row % 2]}" for row in range(20) for model in ("x", "y")]
     texts = [f"Text {line.split(',')[0]}" if ",x," in line else "" for line in lines]  # one row of each item has it
@@ -172,14 +132,6 @@ def test_a_table_with_a_row_per_vote_may_have_texts(pcs: Pcs) -> None:
     Path("long.csv").write_text("\n".join(["id,annotator,relation,label,gold,text", *rows]) + "\n")
     pcs.out("fit", "long.csv", *QUICK)
     assert [row["text"] for row in read_csv(Path("runs/long/labels.csv"))] == [f"Text {row}" for row in range(20)]
-
-
-def test_rows_that_repeat_a_text_count_once(pcs: Pcs) -> None:
-    rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
-    Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
-    shown = pcs.json("fit", "votes.csv", *QUICK)
-    assert shown["gold_rows"] == 20
-    assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
 
 
 def test_the_run_of_another_table_is_kept_under_a_dated_name(tmp_path: Path, pcs: Pcs) -> None:

@@ -8,7 +8,6 @@ import re
 import sys
 from pathlib import Path
 
-import openpyxl
 import pytest
 from pyarrow import parquet
 
@@ -49,21 +48,6 @@ def test_tabs_of_tsv_do_not_end_up_in_csv() -> None:
     for out, start in (("from-tsv.csv", "id,text,"), ("from-tsv.tsv", "id\ttext\t")):
         assert main(["label", "tabs.tsv", "--run", "runs/data", "-q", "-o", out]) == 0
         assert Path(out).read_text(encoding="utf-8").startswith(start)
-
-
-def test_workbook_keeps_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [main([*LABEL, "-o", "labels.xlsx", "--replace"]) for _ in range(2)] == [0, 0]
-    assert capsys.readouterr().err == ""
-    book = openpyxl.load_workbook("labels.xlsx")
-    header, *rows = book["rows"].iter_rows(values_only=True)
-    assert list(header[:5]) == ["id", "text", "gold", "year", "pcs_label"]
-    assert [row[:4] for row in rows] == [
-        (7, "The city; bought buses", "good", 2020),
-        (8, "naïve – nein", "bad", 2021),
-        (9, "=1+1", None, 2022),
-    ]
-    scores = rows[0][header.index("score_good")]
-    assert isinstance(scores, int | float)
 
 
 def test_parquet_has_numbers_as_numbers() -> None:

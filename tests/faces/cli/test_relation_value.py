@@ -90,20 +90,6 @@ def test_log_probabilities_can_be_left_out(pcs: Pcs) -> None:
     assert shown == [("auto", True), ("auto", False), ("lr", False)]
 
 
-def test_many_sure_rows_tell_what_to_drop(pcs: Pcs) -> None:
-    with open("votes.csv", "w", encoding="utf-8") as file:
-        file.write("id,gold,m|original,m|order,m|never\n")
-        for row in range(600):
-            answer = "no" if row % 5 else "yes"
-            file.write(f"{row},{'no' if row % 2 else 'yes'},{answer},{answer},\n")
-    text = pcs("relations", "value", "votes.csv", *QUICK)
-    assert "Drop order (+0.0 [−" in text
-    assert "that is less than one point per question" in text
-    assert "Nothing is known about never: no gold row has an answer under it." in text
-    assert "Keep" not in text
-    assert "cannot tell" not in text
-
-
 def test_a_run_folder_is_read_without_calling_a_model(pcs: Pcs, capsys: pytest.CaptureFixture[str]) -> None:
     with open("texts.csv", "w", encoding="utf-8") as file:
         file.write("text,gold\n" + "".join(f"The city bought {row} old buses.,{'ab'[row % 2]}\n" for row in range(30)))

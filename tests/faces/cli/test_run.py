@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -266,46 +265,6 @@ def test_prices_and_limits_come_from_the_command_line(data: str, pcs: Pcs, capsy
         assert stub.stats().requests == 3
 
 
-BAD_FILES = {
-    "a directory": (None, "folder"),
-    "binary": (b"\x00\x01\x02\xff" * 50, "not a text file"),
-    "no rows": (b"id,text\n", "no rows"),
-    "empty": (b"", "is empty"),
-    "broken quotes": (b"id,text\n" + b"a,fine\n" * 15 + b'b,"open\n', "quote|columns|row"),
-    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 2 and 3 .*'a'"),
-    "no text column": (b"key,value\na,One\n", "--text-column.*key, value"),
-    "two columns of one name": (b"text,text\na,b\n", "column.* 'text'"),
-    "gold outside": (b"text,gold\nOne,good\nTwo,awful\n", "awful"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_FILES)
-def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, pcs: Pcs) -> None:
-    content, complaint = BAD_FILES[kind]
-    path = Path("bad.csv")
-    if content is None:
-        path.mkdir()
-    else:
-        path.write_bytes(content)
-    error = pcs.refused("run", "bad.csv", *SCRIPTED)
-    assert re.search(complaint, error), error
-    assert len(error.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("content", "rows"),
-    [
-        (b"\xef\xbb\xbftext;stars\nOne;1\nTwo;2\n", 2),
-        (b"text\tstars\nOne\t1\n", 1),
-        (b"text,gold\n12,good\n13,bad\n", 2),
-    ],
-    ids=["BOM and semicolons", "tabs", "texts that are numbers"],
-)
-def test_other_kinds_of_csv_are_read(content: bytes, rows: int, pcs: Pcs) -> None:
-    Path("data.csv").write_bytes(content)
-    assert pcs.json("run", "data.csv", *SCRIPTED, "--relations", "original")["rows"] == rows
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -383,19 +342,3 @@ def test_ctrl_c_is_code_130_and_the_next_run_resumes(pcs: Pcs) -> None:
         assert "Traceback" not in error
         found = pcs.json(*options, "--limit", "40")
     assert found["known_already"]
-
-
-def test_labels_can_be_written_so_that_a_spreadsheet_runs_no_cell(data: str) -> None:
-    with open(data, "a", encoding="utf-8") as file:
-        file.write("-e,=1+1,good\n")
-    assert main(["run", data, *SCRIPTED, "-q"]) == 0
-    assert read_csv(Path("runs/data/labels.csv"))[-1]["text"] == "=1+1"
-    out = ["--spreadsheet-safe", "-q"]
-    for command in (
-        ["run", data, *SCRIPTED],
-        ["fit", "runs/data"],
-        ["label", data, "--run", "runs/data", "-o", "new.csv"],
-    ):
-        assert main([*command, *out]) == 0
-        path = "new.csv" if command[0] == "label" else "runs/data/labels.csv"
-        assert (read_csv(Path(path))[-1]["id"], read_csv(Path(path))[-1]["text"]) == ("'-e", "'=1+1")

@@ -317,20 +317,6 @@ async def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
     assert sum(int(line.split()[-1]) for line in lines if line.startswith("pcs_texts_total")) == 3
 
 
-@pytest.mark.asyncio
-async def test_metrics_tell_what_is_left_of_the_budget_and_why_attempts_were_repeated(
-    stub_folder: Path, stub: StubProcess
-) -> None:
-    stub.change(share_429=1.0, faults_only_first=True, retry_after="none")
-    async with running(stub_folder, saving=Saving(max_calls=5)) as one:
-        assert (await one.classify(["Text a.", "Text b."]))[0] == 200
-        lines = str((await one.ask("GET", "/metrics"))[1]).splitlines()
-    assert 'pcs_budget_left{limit="max_calls"} 3' in lines
-    assert 'pcs_retries_total{cause="rate limit"} 2' in lines
-    assert "pcs_calls_total 2" in lines
-    assert "pcs_rows_done 2" in lines
-
-
 def test_texts_unlike_those_of_the_run_are_noticed(run: Path) -> None:
     async def served(truths: list[str]) -> tuple[Any, str]:
         async with running(run) as one:
@@ -459,11 +445,3 @@ async def test_services_that_share_a_ledger_on_a_server_ask_at_once_and_pay_once
         answers = await asyncio.gather(*(service.classify(TEXTS) for service in (one, other)))
     served = [body["usage"]["calls"] for _, body in answers]
     assert sum(served) == stub.stats().answered == len(TEXTS)
-
-
-@pytest.mark.asyncio
-async def test_the_service_describes_itself_to_programs(run: Path) -> None:
-    async with running(run) as one:
-        _, about = await one.ask("GET", "/openapi.json")
-        assert set(about["paths"]) >= {"/v1/classify", "/v1/models"}
-        assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"

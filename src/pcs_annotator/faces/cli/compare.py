@@ -61,10 +61,10 @@ def comparison_details(comparison: Comparison) -> Iterator[b.Block]:
         yield b.Paragraph("rows on which they differ, those first on which both are sure:", "title")
     for example in comparison.examples[:EXAMPLES_PRINTED]:
         item = comparison.a.result.dataset.items[example.rows[0]]
-        labels = [
-            f"{name}: {outcome.label or 'no label'}{'' if outcome.confidence is None else f' {outcome.confidence:.2f}'}"
-            for name, outcome in zip("AB", example.outcomes, strict=True)
-        ]
+        labels = []
+        for name, outcome in zip("AB", example.outcomes, strict=True):
+            sure = "" if outcome.confidence is None else f" {outcome.confidence:.2f}"
+            labels.append(f"{name}: {outcome.label or 'no label'}{sure}")
         gold = "" if example.gold is None else f"; gold: {example.gold}"
         yield f"  {item.id}  {clipped(' '.join(item.text.split()), LONGEST_TEXT)}"
         yield b.note(f"    {', '.join(labels)}{gold}")

@@ -28,14 +28,8 @@ ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
     """Run the whole method on the invented news, or on its first `limit` rows."""
-    settings = {
-        "labels": LABELS,
-        "instruction": INSTRUCTION,
-        "models": STYLES,
-        "gold_column": "topic",
-        "text_column": "text",
-        "max_error": MAX_ERROR,
-    }
+    settings = {"labels": LABELS, "instruction": INSTRUCTION, "models": STYLES, "max_error": MAX_ERROR}
+    settings |= {"gold_column": "topic", "text_column": "text"}
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         config = resolve_config.settings_of(settings)
         request = RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)

@@ -65,12 +65,10 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
     may_vary = not table and "" in estimates  # a table has no choices to vary, and several variables have too many
     end = _end(files, asked if may_vary or not out else [])
     lines = page.answer_lines(next(iter(estimates.values())), everything=options.wanted("details"))
+    shown = [block for each in estimates.values() for block in page.answer_shown(each)]
     options.show(
         lambda: {**_as_json(estimates), "warnings": notes},
-        lambda: [
-            *(block for each in estimates.values() for block in page.answer_shown(each)),
-            b.Answer([*lines, *look_at(notes), *end]),
-        ],
+        lambda: [*shown, b.Answer([*lines, *look_at(notes), *end])],
         details=lambda: [table for each in estimates.values() for table in page.tables(each)],
     )
 

@@ -22,6 +22,7 @@ from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs import evaluate
 
 METHODS_SHOWN = 5
+COMPARING = "comparing methods on the gold rows"
 
 
 @click.command("evaluate", cls=options.ManyOptions)
@@ -49,7 +50,7 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
     For methods that these votes do not support, a note says what they would need.
     """
     if alt_test:
-        options.show(replacing_json, replacing_shown, evaluate.may_replace(source, epsilon, by))
+        options.show(_replacing_json, _replacing_shown, evaluate.may_replace(source, epsilon, by))
         return
     if by:
         with options.gathered_warnings("comparing groups") as notes:
@@ -68,20 +69,21 @@ def command(*, source: Path, by: str, alt_test: bool, epsilon: float, **choices:
     if source.is_dir() and (book := Book.open(source)).named:
         _show_variables(book, request)
         return
-    with options.gathered_warnings("comparing methods on the gold rows") as notes:
+    with options.gathered_warnings(COMPARING) as notes:
         numbers = evaluate.evaluate_numbers(request)
-        evaluated = numbers or evaluate.evaluate_source(request)
-    shown: Any = (numbers_json, numbers_shown) if numbers else (evaluated_json, evaluation_shown)
-    options.show(*shown, evaluated, notes, details=None if numbers else evaluation_details)
+        evaluated = None if numbers else evaluate.evaluate_source(request)
+    if numbers:
+        options.show(_numbers_json, _numbers_shown, numbers, notes)
+    else:
+        options.show(_evaluated_json, _evaluation_shown, evaluated, notes, details=_details)
 
 
-def numbers_json(numbers: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `numbers_shown` shows as plain values, and all intervals."""
+def _numbers_json(numbers: evaluate.Numbers, notes: Sequence[str]) -> dict[str, Any]:
     methods = {name: {key: figure.to_dict() for key, figure in figures.items()} for name, figures in numbers[0].items()}
     return {"methods": methods, "warnings": list(notes), "files": [str(path) for path in numbers[2]]}
 
 
-def numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
+def _numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield how far numbers are off, and the method that comes nearest beside PCS."""
     yield replace(numbers[1], rows=numbers[1].rows[: METHODS_SHOWN + 1])
     (name, first), (other, second), *_ = numbers[0].items()
@@ -106,22 +108,23 @@ def _show_variables(book: Book, request: evaluate.EvaluateRequest) -> None:
             problems.append(str(error))
             return None
 
-    with options.gathered_warnings("comparing methods on the gold rows") as notes:
+    with options.gathered_warnings(COMPARING) as notes:
         results = book.each(compared)
     evaluated = {name: result for name, result in results.items() if result is not None}
     if not evaluated:
         raise GoldError(f"methods cannot be compared on any variable of {book.path}: {problems[0]}")
     without = [name for name in results if name not in evaluated]
-    parts = {name: evaluated_json(result, ()) for name, result in evaluated.items()}
+    missing = f"{series(without)}: too little gold, no answers, or numbers: pcs evaluate with its own folder"
+    kept = f"{next(iter(evaluated.values())).files[-1].name} in the folder of every variable"
+    lines = [*answer.look_at([*([missing] if without else []), *notes]), ("files", kept)]
+    parts = {name: _evaluated_json(result, ()) for name, result in evaluated.items()}
     options.show(
         lambda: {"variables": parts, "without_gold": without, "warnings": notes},
-        lambda: _compared_shown(evaluated, without, notes),
+        lambda: [_variables_table(evaluated), b.Answer(lines)],
     )
 
 
-def _compared_shown(
-    results: Mapping[str, evaluate.Evaluated], without: Sequence[str], notes: Sequence[str]
-) -> Iterator[b.Block]:
+def _variables_table(results: Mapping[str, evaluate.Evaluated]) -> b.Table:
     rows: list[b.Row] = []
     for name, result in results.items():
         first, *others = result.evaluation.methods
@@ -131,18 +134,10 @@ def _compared_shown(
         other: b.Row = ["", ""] if best is None else [b.name(best.method), number(100 * best.accuracy.value, 1)]
         rows.append([b.name(name), b.name(first.method), *figures, *other])
     columns = [b.Column("variable"), b.Column("method"), *b.numbers("gold rows", "right, %", INTERVAL)]
-    yield b.Table(columns=[*columns, b.Column("best other"), *b.numbers("right, %")], rows=rows)
-    missing = (
-        [f"{series(without)}: too little gold, no answers, or numbers: pcs evaluate with its own folder"]
-        if without
-        else []
-    )
-    kept = next(iter(results.values())).files[-1].name
-    yield b.Answer([*answer.look_at([*missing, *notes]), ("files", f"{kept} in the folder of every variable")])
+    return b.Table(columns=[*columns, b.Column("best other"), *b.numbers("right, %")], rows=rows)
 
 
-def replacing_json(replacing: evaluate.Replacing) -> dict[str, Any]:
-    """Return the alternative annotator test as plain values."""
+def _replacing_json(replacing: evaluate.Replacing) -> dict[str, Any]:
     names, test, parts, rows_for = replacing
     values = test.to_dict()
     named = [{"name": name, **coder} for name, coder in zip(names, values["coders"], strict=True)]
@@ -150,18 +145,17 @@ def replacing_json(replacing: evaluate.Replacing) -> dict[str, Any]:
     return {**values, "coders": named, "parts": tested, "rows_for": dict(rows_for), "rows_to_pass": test.rows_to_pass}
 
 
-def replacing_shown(replacing: evaluate.Replacing) -> list[b.Block]:
+def _replacing_shown(replacing: evaluate.Replacing) -> list[b.Block]:
     """Return the alternative annotator test, for all rows and for parts of them, and how many rows tell more."""
     names, test, tested, rows_for = replacing
-    rows = [
-        [name, coder.model, coder.coder, coder.rows, coder.p_value, "yes" if coder.may_replace else "no"]
-        for name, coder in zip(names, test.coders, strict=True)
-    ]
     table = ResultTable(
         name="replacing",
         title="May the model replace a coder? Share of rows on which each agrees at least as well with the others",
         columns=["coder left out", "model", "coder", "rows", "p", "may replace"],
-        rows=rows,
+        rows=[
+            [name, coder.model, coder.coder, coder.rows, coder.p_value, "yes" if coder.may_replace else "no"]
+            for name, coder in zip(names, test.coders, strict=True)
+        ],
         notes=[test.sentence(names)],
         digits={"p": 3},
     )
@@ -178,49 +172,35 @@ def replacing_shown(replacing: evaluate.Replacing) -> list[b.Block]:
     return [table, parts]
 
 
-def evaluated_json(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `evaluation_shown` shows as plain values."""
+def _evaluated_json(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:
     return {
         **evaluated.evaluation.to_dict(),
-        "annotators": list(evaluated.votes.annotators),
-        "relations": list(evaluated.votes.relations),
-        "labels": list(evaluated.votes.labels),
+        **{name: list(getattr(evaluated.votes, name)) for name in ("annotators", "relations", "labels")},
         "warnings": list(notes),
         "files": [str(path) for path in evaluated.files],
     }
 
 
-def evaluation_shown(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
+def _evaluation_shown(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield the most accurate methods, and whether the first is better or worse than the others."""
     first, *others = evaluated.evaluation.methods
     listed = sorted(others, key=lambda method: -method.accuracy.value)[:METHODS_SHOWN]
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
     rows: list[b.Row] = [_accuracy_row(method) for method in (first, *listed)]
     yield b.Table(columns=[*columns, *b.numbers(f"{first.method} − it", "p (Holm)", digits=3)], rows=rows)
-    more, files = counted(len(others) - len(listed), "more method"), [*map(str, evaluated.files)]
-    several = f"{len(files)} files in {evaluated.files[0].parent}" if files else ""
-    yield b.Answer(
-        [
-            ("verdict", _verdict(first, others)),
-            *answer.look_at(notes),
-            *([("files", files[0] if len(files) == 1 else several)] if files else []),
-            ("more", f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}"),
-        ]
-    )
+    more, files = counted(len(others) - len(listed), "more method"), evaluated.files
+    lines: list[answer.Line] = [("verdict", _verdict(first, others)), *answer.look_at(notes)]
+    if files:
+        lines.append(("files", str(files[0]) if len(files) == 1 else f"{len(files)} files in {files[0].parent}"))
+    yield b.Answer([*lines, ("more", f"--details: other figures, tests{f', {more}' if others[len(listed) :] else ''}")])
 
 
 def _accuracy_row(method: Any) -> b.Row:
     low, high = method.accuracy.interval.rounded(3)
-    test = method.accuracy_behind
-    ahead = "" if test is None else f"{signed(100 * test.difference, 1)} points"
-    return [
-        b.name(method.method),
-        method.calls.total if method.calls else None,
-        number(100 * method.accuracy.value, 1),
-        f"{100 * low:.1f}–{100 * high:.1f}",
-        ahead,
-        "" if test is None else method.holm_accuracy,
-    ]
+    calls, test = method.calls.total if method.calls else None, method.accuracy_behind
+    ahead: b.Row = ["", ""] if test is None else [f"{signed(100 * test.difference, 1)} points", method.holm_accuracy]
+    figures = [number(100 * method.accuracy.value, 1), f"{100 * low:.1f}–{100 * high:.1f}"]
+    return [b.name(method.method), calls, *figures, *ahead]
 
 
 def _verdict(first: Any, others: Sequence[Any]) -> str:
@@ -234,7 +214,7 @@ def _verdict(first: Any, others: Sequence[Any]) -> str:
     return f"{first.method} on {counted(first.accuracy.n, 'gold row')}: {'; '.join(phrases) or 'nothing to compare'}"
 
 
-def evaluation_details(evaluated: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
+def _details(evaluated: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield methods side by side, and the tests of the first against the others."""
     *compared, against_gold, _by_label, _confusion = evaluated.tables
     supported = len(evaluated.evaluation.methods)  # the others are dashes, explained in the notes

@@ -81,8 +81,8 @@ def import_(*, run: Path, file: Path) -> None:
     JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
     """
     imported = exchange.import_answers(run, file)
-    lines = [f"{counted(imported.known, 'answer')} in {file} had been read before"] if imported.known else []
     people = ", ".join(f"{name} ({count:,})" for name, count in imported.reviewers.items())
     new = f"{imported.verdicts:,} new verdicts by {people}; rows skipped: {imported.skipped:,}"
+    lines = [f"{counted(imported.known, 'answer')} in {file} had been read before"] if imported.known else []
     lines += [new, f"pcs fit {run} learns from them"] if imported.verdicts else [f"no new answers in {file}"]
     options.tell(imported._asdict(), *lines)

@@ -1,6 +1,6 @@
 """`pcs experiment`: the paper's tables and figures, on your own votes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -40,30 +40,25 @@ def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
             "warnings": notes,
             "files": [str(path) for path in done.files],
         },
-        lambda: experiments_shown(done, notes),
+        lambda: [_answer(done, notes)],
         details=lambda: (table for study in done.experiments for table in study.tables),
     )
 
 
-def experiments_shown(done: experiment.Experimented, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what every experiment came to, and where its tables are."""
-    lines: list[tuple[str, b.Words]] = []
+def _answer(done: experiment.Experimented, notes: Sequence[str]) -> b.Answer:
+    """Return what every experiment came to, and where its tables are."""
+    lines: list[answer.Line] = []
     for study in done.experiments:
         summary = "; ".join(f"{title}: {value}" for table in study.tables for title, value in table.summary)
         lines.append((study.name, summary or study.tables[0].title))
-    yield b.Answer([*lines, *answer.look_at(notes), ("files", str(done.files[0].parent) if done.files else "none")])
+    return b.Answer([*lines, *answer.look_at(notes), ("files", str(done.files[0].parent) if done.files else "none")])
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:
     """Return a table as plain values; values that could not be computed are null."""
-    return {
-        "name": table.name,
-        "title": table.title,
-        "columns": list(table.columns),
-        "rows": [[_plain(cell) for cell in row] for row in table.rows],
-        "summary": [list(line) for line in table.summary],
-        "notes": list(table.notes),
-    }
+    rows = [[_plain(cell) for cell in row] for row in table.rows]
+    values = {"name": table.name, "title": table.title, "columns": list(table.columns), "rows": rows}
+    return {**values, "summary": [list(line) for line in table.summary], "notes": list(table.notes)}
 
 
 def _plain(cell: Content) -> Any:

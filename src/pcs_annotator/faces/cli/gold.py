@@ -36,40 +36,23 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
         written, file = gold_plan.draw_gold(folder, rows, draw, by or "")
         counted_too = f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too"
         wrote = f"wrote {written} rows to {file}: fill in the column gold, then pcs fit {folder} --gold {file}"
-        lines = [*([counted_too] if written < rows else []), *([wrote] if written else [])]
-        options.tell({"rows": written, "drawn": rows, "file": str(file)}, *lines)
+        lines = (counted_too if written < rows else "", wrote if written else "")
+        options.tell({"rows": written, "drawn": rows, "file": str(file)}, *filter(None, lines))
         return
     plan = gold_plan.plan_gold(folder, options.take(gold_plan.GoldGoal, {"by": by, **wish}))
-    if enough := _enough(plan):
-        options.tell(asdict(plan), f"You have {counted(plan.gold_rows, 'gold row')}; {count(enough)} are enough.")
-        return
-    following = _next_draw(folder, plan)
-    options.show(
-        lambda: asdict(plan),
-        lambda: [gold_plan_shown(plan), *([b.Answer([("next", b.strong(join(following)))])] if following else [])],
-    )
-
-
-def _ways(plan: gold_plan.GoldPlan) -> list[int | None]:
-    """Return how many gold rows each goal needs in a simple sample."""
-    return [each.get("simple") or each.get("gold only") for each in plan.needed.values()]
-
-
-def _enough(plan: gold_plan.GoldPlan) -> int:
-    """Return how many gold rows are enough for every goal; 0 if there are fewer."""
-    needed = _ways(plan)
+    needed = [each.get("simple") or each.get("gold only") for each in plan.needed.values()]  # in a simple sample
     most = max((n or 0 for n in needed), default=0)
-    return most if None not in needed and most <= plan.gold_rows and not plan.more else 0
+    if most and None not in needed and most <= plan.gold_rows and not plan.more:
+        options.tell(asdict(plan), f"You have {counted(plan.gold_rows, 'gold row')}; {count(most)} are enough.")
+        return
+    short = [n - plan.gold_rows for n in needed if n and n > plan.gold_rows]
+    to_draw = min(100, plan.left, *short) if short else 0  # what the nearest goal needs
+    following = b.strong(join(["pcs", "gold", str(folder), "--n", str(to_draw)]))
+    ending = b.Answer([("next", following)]) if to_draw else None
+    options.show(lambda: asdict(plan), lambda: [_plan_shown(plan), ending])
 
 
-def _next_draw(folder: Path, plan: gold_plan.GoldPlan) -> list[str]:
-    """Return the command that draws what the nearest goal needs of a simple sample; empty if nothing is needed."""
-    short = [n - plan.gold_rows for n in _ways(plan) if n and n > plan.gold_rows]
-    rows = min(100, plan.left, *short) if short else 0
-    return ["pcs", "gold", str(folder), "--n", str(rows)] if rows else []
-
-
-def gold_plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
+def _plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
     """Return how many gold rows each goal needs."""
     ways = [*dict.fromkeys(way for ways in plan.needed.values() for way in ways)]
     has = counted(plan.gold_rows, "row has", "rows have")

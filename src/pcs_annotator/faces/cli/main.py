@@ -120,17 +120,13 @@ def pcs(context: click.Context, log_level: str | None, log_json: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals that lack letters, such as those of ASCII
-    return _main(arguments)
-
-
-def _main(arguments: list[str] | None) -> int:
     try:
-        _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
+        _refuse_other_bytes(words)
         with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():
-            words = sys.argv[1:] if arguments is None else arguments
             return pcs.main(args=words, prog_name="pcs", standalone_mode=False, obj=tuple(words)) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         with suppress(OSError):  # the terminal may be gone

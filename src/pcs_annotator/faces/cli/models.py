@@ -1,6 +1,6 @@
 """`pcs models`: known models and their prices, whether models answer, and weights of local ones."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def list_() -> None:
     Any other model works too.
     """
     catalogue = models.list_models()
-    options.show(lambda: catalogue, lambda: models_shown(catalogue))
+    options.show(lambda: catalogue, lambda: _models_shown(catalogue))
 
 
 @command.command("pull")
@@ -59,14 +59,13 @@ def check(model: tuple[str, ...]) -> int:
     """
     with options.gathered_warnings() as notes:
         checkups = models.check_models(model, Path.cwd())
-    options.show(lambda: [*map(asdict, checkups)], lambda: checkups_shown(checkups))
+    options.show(lambda: [*map(asdict, checkups)], lambda: map(_checkup_shown, checkups))
     for note in notes:
         options.say(f"note: {note}")
     return exit_codes.ExitCode.DONE if all(checkup.answers for checkup in checkups) else exit_codes.ExitCode.USER
 
 
-def models_shown(catalogue: Sequence[Mapping[str, Any]]) -> list[b.Block]:
-    """Return a row per model."""
+def _models_shown(catalogue: Sequence[Mapping[str, Any]]) -> list[b.Block]:
     rows: list[b.Row] = []
     for model in catalogue:
         context = f"{model['context_tokens'] / 1000:,.0f}k" if model["context_tokens"] else "?"
@@ -76,16 +75,13 @@ def models_shown(catalogue: Sequence[Mapping[str, Any]]) -> list[b.Block]:
     return [b.Table(columns=[b.Column("model"), *b.numbers("context", "$ in", "$ out", "as of")], rows=rows), PRICES]
 
 
-def checkups_shown(checkups: Sequence[models.Checkup]) -> Iterator[b.Block]:
-    """Yield one paragraph per checked model."""
-    for checkup in checkups:
-        if checkup.answers:
-            money = "price unknown" if checkup.usd is None else f"${checkup.usd:.6f} for this check"
-            form = "answers restricted to the labels" if checkup.constrained else "free-text answers"
-            logs = "log-probabilities" if checkup.graded else "no log-probabilities"
-            yield f"✓ {checkup.model}: {checkup.seconds:.2f} s, {form}, {logs}, {money}"
-        else:
-            yield f"✗ {checkup.model}: {checkup.problem}"
+def _checkup_shown(checkup: models.Checkup) -> str:
+    if not checkup.answers:
+        return f"✗ {checkup.model}: {checkup.problem}"
+    money = "price unknown" if checkup.usd is None else f"${checkup.usd:.6f} for this check"
+    form = "answers restricted to the labels" if checkup.constrained else "free-text answers"
+    logs = "log-probabilities" if checkup.graded else "no log-probabilities"
+    return f"✓ {checkup.model}: {checkup.seconds:.2f} s, {form}, {logs}, {money}"
 
 
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:

@@ -45,21 +45,14 @@ def _note(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def labels_options(help: str) -> Callable[[F], F]:
     """Return `--labels`, a list separated by commas, and `--label`, repeated; together they are `labels`."""
-    single = click.option(
-        "--label",
-        multiple=True,
-        metavar="NAME",
-        expose_value=False,
-        is_eager=True,  # before --labels
-        callback=_note,
-        help="One label, which may have commas; repeatable.",
-    )
-    together = click.option(
-        "--labels",
-        metavar="A,B",
-        callback=lambda context, _parameter, value: (*listed(value), *context.meta["pcs_annotator.label"]),
-        help=help,
-    )
+    about = "One label, which may have commas; repeatable."
+    how: dict[str, Any] = {"expose_value": False, "is_eager": True, "callback": _note}  # before --labels
+    single = click.option("--label", multiple=True, metavar="NAME", help=about, **how)
+
+    def both(context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+        return (*listed(value), *context.meta["pcs_annotator.label"])
+
+    together = click.option("--labels", metavar="A,B", callback=both, help=help)
     return lambda function: together(single(function))
 
 
@@ -136,21 +129,15 @@ def _click_type(setting: Setting) -> Any:
 
 
 PURPOSES = {
-    "Data": (
-        *("[task]", "[data]", "limit", "gold", "gold_wins", "unknown", "label", "config", "folder"),
-        *("confidence", "probability", "weight", "cluster"),
-    ),
-    "Question": ("of", "every", "values", "formula", "link", "p_adjust", "larger"),
-    "Models": ("[ask]",),
-    "Rewrites": ("[relations]", "rewritten"),
-    "Learning and promise": (
-        *("[learn]", "folds", "repeats", "resamples", "methods", "order", "baselines"),
-        *("spare_looks", "to_label", "alt_test", "epsilon"),
-        *("on_drift", "audit", "keep_texts", "keep_days", "refit_every"),
-    ),
-    "Cost and speed": (*SPENDING, "concurrency", "in_flight", "ledger", "ask", "fresh", "wait"),
-    "Service": ("port", "host", "token", "names", "max_queue", "max_text", "seconds"),
-    "Output": (),
+    "Data": "[task] [data] limit gold gold_wins unknown label config folder confidence probability weight cluster",
+    "Question": "of every values formula link p_adjust larger",
+    "Models": "[ask]",
+    "Rewrites": "[relations] rewritten",
+    "Learning and promise": "[learn] folds repeats resamples methods order baselines spare_looks to_label alt_test "
+    "epsilon on_drift audit keep_texts keep_days refit_every",
+    "Cost and speed": f"{' '.join(SPENDING)} concurrency in_flight ledger ask fresh wait",
+    "Service": "port host token names max_queue max_text seconds",
+    "Output": "",
 }
 """Purpose → [sections] of the table of settings, and options that are in none or belong elsewhere; output: the rest."""
 
@@ -177,7 +164,7 @@ class ManyOptions(click.Command):
 def _purpose(name: str) -> str:
     """Return what an option is for: as it says itself, or as its section in the table of settings does."""
     section = f"[{all_settings()[name][0]}]" if name in all_settings() else ""
-    ways = (purpose for wanted in (name, section) for purpose, members in PURPOSES.items() if wanted in members)
+    ways = (purpose for wanted in (name, section) for purpose, names in PURPOSES.items() if wanted in names.split())
     return next(ways, "Output")
 
 
@@ -242,21 +229,16 @@ def _token(_context: click.Context, _parameter: click.Parameter, name: str | Non
     return token
 
 
-LISTENING = {
-    "host": "Address to listen at; a public one needs a token.",
-    "token": "Environment variable with the token that clients must send.",
-    "names": "Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable.",
-}
-
-
 def listening_options(port: int) -> Callable[[F], F]:
     """Add the options for where to listen, at this port by default, and whom to let in."""
-    ports, about = click.IntRange(0, 65535), "Port; 0 picks a free one."
+    ports, host = click.IntRange(0, 65535), "Address to listen at; a public one needs a token."
+    token = "Environment variable with the token that clients must send."
+    names = "Name of this server behind a proxy, with the proxy's port if that is unusual; repeatable."
     return with_options(
-        click.option("--port", default=port, show_default=True, type=ports, help=about),
-        click.option("--host", default="127.0.0.1", show_default=True, help=LISTENING["host"]),
-        click.option("--token-env", "token", metavar="NAME", callback=_token, help=LISTENING["token"]),
-        click.option("--allow-host", "names", multiple=True, metavar="NAME", help=LISTENING["names"]),
+        click.option("--port", default=port, show_default=True, type=ports, help="Port; 0 picks a free one."),
+        click.option("--host", default="127.0.0.1", show_default=True, help=host),
+        click.option("--token-env", "token", metavar="NAME", callback=_token, help=token),
+        click.option("--allow-host", "names", multiple=True, metavar="NAME", help=names),
     )
 
 

@@ -46,9 +46,9 @@ def command(*, data: Path | str, folder: Path | None, config: Path | None, limit
     if folder is not None:
         from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
 
-        options.show(label_plan_json, partial(_then, "label", label_plan_shown), plan_labelling(planned, saving))
+        options.show(_label_plan_json, partial(_then, "label", _label_plan_shown), plan_labelling(planned, saving))
     else:
-        options.show(plan_json, partial(_then, "run", plan_shown), planning.plan(planned))
+        options.show(_plan_json, partial(_then, "run", _plan_shown), planning.plan(planned))
 
 
 def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:
@@ -59,11 +59,10 @@ def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) 
 DEFINES = "First, a model writes a sentence about each label (definitions), which the report shows; you can change it."
 
 
-def plan_json(planned: RunPlan) -> dict[str, Any]:
-    """Return a plan as plain values."""
+def _plan_json(planned: RunPlan) -> dict[str, Any]:
     panel = planned.panel
     return {
-        **calls_json(planned.plan),
+        **_calls_json(planned.plan),
         "panel": panel and {"relations": panel.relations, "questions": panel.questions, "reasons": panel.reasons},
         "languages": {
             "texts_looked_at": len(planned.languages.sample),
@@ -76,8 +75,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
     }
 
 
-def calls_json(plan: Plan) -> dict[str, Any]:
-    """Return the calls of a plan as plain values."""
+def _calls_json(plan: Plan) -> dict[str, Any]:
     return {
         "rows": plan.rows,
         "calls": plan.calls,
@@ -88,7 +86,7 @@ def calls_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
+def _plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     """Yield the questions of a run, the calls that it would make and their cost."""
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
@@ -98,50 +96,40 @@ def plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     if languages is not None and not languages.english:
         yield f"languages of {len(languages.sample):,} texts: {languages.shares}"
         yield b.text(languages.warning, kind="warning") if languages.warning else None
-    yield from calls_shown(planned.plan)
-    yield from not_called(planned.plan)
+    yield from _calls_shown(planned.plan)
 
 
-def calls_shown(plan: Plan) -> Iterator[b.Block]:
-    """Yield the calls of a plan per model and in total."""
+def _calls_shown(plan: Plan, *more: b.Block) -> Iterator[b.Block]:
+    """Yield the calls of a plan per model and in total, what is missing for a price, and that it costs nothing."""
     yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
     yield b.Table(columns=b.bill_columns("max. "), rows=b.bill_rows(plan.models))
     if answered := plan.calls - plan.left.calls:
-        left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {_usd(plan.left.usd)}"
+        cost = "cost unknown" if plan.left.usd is None else dollars(plan.left.usd)
+        left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {cost}"
         yield f"the ledger already has the answers to {count(answered)} of them: {left}"
-
-
-def not_called(plan: Plan) -> Iterator[b.Block]:
-    """Yield what is missing for a price, and that a plan costs nothing."""
+    yield from more
     yield PRICE_MISSING if plan.usd is None else None
     yield NOT_CALLED
-
-
-def _usd(usd: float | None) -> str:
-    return "cost unknown" if usd is None else dollars(usd)
 
 
 def _calls_and_cost(plan: Plan) -> str:
     return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"
 
 
-def label_plan_json(plan: LabelPlan) -> dict[str, Any]:
-    """Return a plan with and without stopping early as plain values."""
+def _label_plan_json(plan: LabelPlan) -> dict[str, Any]:
     return {
-        **calls_json(plan.everything),
-        "adaptive": None if plan.frugal is None else calls_json(plan.frugal),
+        **_calls_json(plan.everything),
+        "adaptive": None if plan.frugal is None else _calls_json(plan.frugal),
         "share_asked": None if plan.spending is None else plan.spending._asdict(),
     }
 
 
-def label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
+def _label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
     """Yield the cost of labelling with stopping early, and without."""
     if plan.frugal is None or plan.spending is None:
         yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
-        yield from calls_shown(plan.everything)
+        yield from _calls_shown(plan.everything)
     else:
-        share, all_calls = percent(plan.spending.questions, 1), _calls_and_cost(plan.everything)
+        share = percent(plan.spending.questions, 1)
         yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
-        yield from calls_shown(plan.frugal)
-        yield f"asking all questions: {all_calls}"
-    yield from not_called(plan.everything)
+        yield from _calls_shown(plan.frugal, f"asking all questions: {_calls_and_cost(plan.everything)}")

@@ -29,7 +29,7 @@ def command() -> None:
 def list_(config: Path | None) -> None:
     """List all relations: built in, from plug-ins, and your own."""
     listed = relations.list_relations(read_settings(config, Path.cwd(), {}))
-    options.show(lambda: [relation._asdict() for relation in listed], lambda: relations_shown(listed))
+    options.show(lambda: [relation._asdict() for relation in listed], lambda: _relations_shown(listed))
 
 
 @command.command("try")
@@ -46,7 +46,7 @@ def try_(name: str, text: str, rewriter: str | None, config: Path | None) -> int
     Exit code 1 if the relation does not apply to the text.
     """
     tried = relations.try_relation(name, text, read_settings(config, Path.cwd(), {"rewriter": rewriter}))
-    options.show(tried_json, tried_shown, tried)
+    options.show(_tried_json, _tried_shown, tried)
     return exit_code(int(tried.variant.text is None))
 
 
@@ -74,17 +74,16 @@ def value(*, source: Path, **choices: Any) -> None:
         values = evaluate.value_of_votes(recorded, splitting, choices["optimiser"], source.name)
     options.show(
         lambda: {**values.to_dict(), "warnings": notes},
-        lambda: values_shown(values, notes),
+        lambda: _values_shown(values, notes),
         details=lambda: [values.table, *values.conclusions],
     )
 
 
-def values_shown(values: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
+def _values_shown(values: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
     """Yield what the relations with the largest gains add, and which ones to keep."""
     yield replace(values.table, rows=values.table.rows[:RELATIONS_SHOWN], notes=())
     conclusions = dict.fromkeys([*values.conclusions[:2], values.conclusions[-1]])
-    sentences = [clipped(conclusion, LONGEST_CONCLUSION) for conclusion in conclusions]
-    verdict = [("" if at else "verdict", conclusion) for at, conclusion in enumerate(sentences)]
+    verdict = [("" if at else "verdict", clipped(said, LONGEST_CONCLUSION)) for at, said in enumerate(conclusions)]
     more = len(values.relations) - RELATIONS_SHOWN
     rest = f" and {counted(more, 'more relation')}" if more > 0 else ""
     yield b.Answer([*verdict, *look_at(notes), ("more", f"--details: how gains are computed{rest}")])
@@ -99,8 +98,7 @@ NAMES = (
 )
 
 
-def relations_shown(listed: Sequence[relations.KnownRelation]) -> list[b.Block]:
-    """Return a row per relation."""
+def _relations_shown(listed: Sequence[relations.KnownRelation]) -> list[b.Block]:
     rows: list[b.Row] = []
     for relation in listed:
         needs, always = ", ".join(NEEDS[need] for need in relation.needs), "yes" if relation.deterministic else "no"
@@ -109,23 +107,17 @@ def relations_shown(listed: Sequence[relations.KnownRelation]) -> list[b.Block]:
     return [b.Table(columns=[b.Column(title) for title in titles], rows=rows), *NAMES]
 
 
-def tried_json(tried: relations.TriedRelation) -> dict[str, Any]:
-    """Return a variant, and the question if it changed, as plain values."""
+def _tried_json(tried: relations.TriedRelation) -> dict[str, Any]:
     variant = tried.variant
     return {
-        "relation": variant.relation,
-        "status": variant.status,
-        "source": variant.source,
-        "text": variant.text,
-        "refused": variant.refused,
-        "reason": variant.reason,
+        **{name: getattr(variant, name) for name in ("relation", "status", "source", "text", "refused", "reason")},
         "edits": [edit._asdict() for edit in variant.edits],
         "checks": [verdict._asdict() for verdict in variant.checks],
         "question": tried.question or None,
     }
 
 
-def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
+def _tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
     """Yield the changes of the text, then every check, then the changes of the question."""
     variant = tried.variant
     status = "text unchanged" if variant.status == "original" else variant.status.replace("_", " ")
@@ -138,9 +130,8 @@ def tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
         yield b.Change(variant.source, rewritten)
         yield b.text(b.strong("→ "), rewritten)
     for check in variant.checks:
-        yield b.Stamp(
-            f"{'✓' if check.passed else '✗'} {check.check:<12}{check.detail}", "good" if check.passed else "bad"
-        )
+        mark, kind = ("✓", "good") if check.passed else ("✗", "bad")
+        yield b.Stamp(f"{mark} {check.check:<12}{check.detail}", kind)
     if tried.question:
         example = " (an example; [task] in pcs.toml has yours)" if tried.example else ""
         yield b.Paragraph(f"The question{example}:", "title")

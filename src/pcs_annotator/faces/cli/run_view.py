@@ -128,8 +128,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
         result[name] = estimate and {"value": estimate.value, **estimate.interval._asdict(), "n": estimate.n}
     result |= {"questions": figures.calls.questions, "uses_log_probabilities": figures.graded}
     for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
-        test = getattr(figures, name)
-        if test:
+        if test := getattr(figures, name):
             p_values = {"p_value": test.p_value, "p_holm": getattr(figures, adjusted)}
             result[name] = {metric: test.difference, **test.interval._asdict(), **p_values}
     return result
@@ -144,8 +143,7 @@ def _asked(result: RunResult) -> Iterator[b.Block]:
         yield reasons(f"{count(sum(result.silences[kind].values()))} {what}:", result.silences[kind], REASONS_SHOWN)
 
 
-def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
-    """Return everything that `labelled_shown` shows as plain values."""
+def _labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
     return {
         **_judged_json(labelled, labelled.drift, notes),
         "questions": labelled.tally.questions,
@@ -155,7 +153,7 @@ def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
+def _labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
     """Return how many rows got each label, which may be used, what was asked, and what to do next."""
     counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
@@ -218,9 +216,9 @@ def label_and_show(request: RunRequest, out: Path, saving: Saving) -> int:
         only = labelled.only
         promised = promise(only.model, only.drift, only.counts)
         details, piped = lambda *_: [promised], out == STDIO
-        options.show(labelled_json, labelled_shown, only, notes, details=details, stderr=piped)
+        options.show(_labelled_json, _labelled_shown, only, notes, details=details, stderr=piped)
         return ended(results, differ=differ)
-    parts = {name: labelled_json(result, ()) for name, result in results.items()}
+    parts = {name: _labelled_json(result, ()) for name, result in results.items()}
     table = variables_table(book.variables, {**results, **labelled.sets}, {})
     written = [("labels", str(out))][out == STDIO :]
     values = {"out": str(out), "variables": parts, "warnings": notes}
@@ -234,10 +232,9 @@ def ended(results: Variables, *, differ: bool = False) -> int:
     code = max(exit_codes.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
     rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(results))]
     if rows and not why:
-        common = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]()).most_common(1)
-        why = [
-            f"no usable answer ({common[0][0] if common else 'none'}); answers are kept: try other models or wording"
-        ]
+        reasons = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]())
+        common = next(iter(reasons.most_common(1)), ("none", 0))[0]
+        why = [f"no usable answer ({common}); answers are kept: try other models or wording"]
     if why and options.wanted("quiet"):
         missing = f"no label for {count(rows)} of {counted(every[0][0].rows, 'row')}: " if rows else ""
         retries = "".join(dict.fromkeys(f" ({tally.retries_by_cause()})" for _, tally in every if tally.retries))
@@ -253,10 +250,6 @@ def _failed(results: Variables) -> Counter[str]:
     return sum(failed.values(), Counter[str]())
 
 
-def _texts_of(result: Any) -> int:
-    return len(result.marked) if isinstance(result, PassageResult) else int(result.counts.rows)
-
-
 def _show_variables(  # what is shown, one argument each
     results: Variables,
     sets: Mapping[str, SetResult],
@@ -266,13 +259,14 @@ def _show_variables(  # what is shown, one argument each
     variables: str = "",
 ) -> int:
     """Print a row per variable, then what is promised, what it cost and where it is; return the exit code."""
-    whole = {name: to_plain(result.model) | _certificate_json(result.model) for name, result in sets.items()}
-    whole = {name: value | {"decisions": sets[name].counts.decisions} for name, value in whole.items()}
-    calls, reused = (
-        sum(getattr(result.tally, name) for result in results.values()) for name in ("calls", "from_ledger")
-    )
-    rows = max(map(_texts_of, results.values()))
-    labelled = counted(rows, "row") + (variables and f", {variables}")
+    whole = {
+        name: {**to_plain(each.model), **_certificate_json(each.model), "decisions": each.counts.decisions}
+        for name, each in sets.items()
+    }
+    calls = sum(result.tally.calls for result in results.values())
+    reused = sum(result.tally.from_ledger for result in results.values())
+    texts = (len(each.marked) if isinstance(each, PassageResult) else each.counts.rows for each in results.values())
+    labelled = counted(max(texts), "row") + (variables and f", {variables}")
     cost = [answer.cost(calls, reused, ())] if calls or reused else []
     look = answer.look_at([*answer.unanswered(_failed(results)), *values["warnings"]])
     lines = [("labelled", labelled), ("use", in_words({**results, **sets})), *look, *cost, *written]

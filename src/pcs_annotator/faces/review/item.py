@@ -148,40 +148,37 @@ def buttons_view(note: str | None) -> Iterator[Markup]:
 
 def _label(shown: Shown, label: str, key: str, chosen: str | None) -> Markup:
     proposed, share = shown.outcome is not None and label == shown.outcome.label, shown.probabilities.get(label)
-    marks = [tag("span", "proposed ", tag("kbd", "↵"), class_="mark")] if proposed else []
-    if label == chosen:
-        marks.append(tag("span", "your verdict", class_="mark yours"))
-    if label == shown.gold:
-        marks.append(tag("span", "gold label in the data", class_="mark"))
-    return tag(
-        "li",
-        tag(
-            "button",
-            tag("kbd", key.upper(), hidden=not key),
-            user_text(label),
-            tag("span", *marks, class_="marks"),
-            None if share is None else bar(share, kind="bar" if proposed else "bar soft"),
-            None if share is None else tag("span", number(share), class_="number"),
-            name_="label",
-            value=label,
-            data_key=key,
-            data_proposed=proposed,
-            aria_keyshortcuts=key.upper() or None,
-            class_="choice",
-        ),
+    marks = [
+        tag("span", "proposed ", tag("kbd", "↵"), class_="mark") if proposed else None,
+        tag("span", "your verdict", class_="mark yours") if label == chosen else None,
+        tag("span", "gold label in the data", class_="mark") if label == shown.gold else None,
+    ]
+    button = tag(
+        "button",
+        tag("kbd", key.upper(), hidden=not key),
+        user_text(label),
+        tag("span", *marks, class_="marks"),
+        None if share is None else bar(share, kind="bar" if proposed else "bar soft"),
+        None if share is None else tag("span", number(share), class_="number"),
+        name_="label",
+        value=label,
+        data_key=key,
+        data_proposed=proposed,
+        aria_keyshortcuts=key.upper() or None,
+        class_="choice",
     )
+    return tag("li", button)
 
 
 def _why(outcome: Outcome) -> Markup:
-    words: list[Child] = []
-    if outcome.label is None:
-        words.append("No label is proposed. ")
-    elif outcome.confidence is None:
-        score, what = number(outcome.scores[outcome.label]), "Tied" if outcome.tied else "Proposed"
-        shown = series(outcome.tied or [outcome.label])
-        words += [f"{what}: ", tag("b", user_text(shown)), f", score {score}, not calibrated. "]
-    else:
-        words += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
+    words: list[Child] = ["No label is proposed. "]
+    if outcome.label is not None:
+        sure = f", score {number(outcome.scores[outcome.label])}, not calibrated. "
+        if outcome.confidence is not None:
+            sure = f", confidence {number(outcome.confidence)}. "
+        tied = outcome.tied if outcome.confidence is None else ()
+        label = series(tied or [outcome.label])
+        words = ["Tied: " if tied else "Proposed: ", tag("b", user_text(label)), sure]
     if outcome.decision:
         words.append(chip(DECIDED[outcome.decision], kind=outcome.decision))
     reason = tag("span", capital(outcome.reason), dir="auto", class_="reason") if outcome.reason else None
@@ -193,12 +190,10 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
     if shown.reviewed is None:
         return None
     others = {name: verdict for name, verdict in shown.reviewed.by_reviewer.items() if name != reviewer}
-    lines = [
-        said_view(name, verdict.label or "skipped", tag("q", verdict.note, dir="auto") if verdict.note else None)
-        for name, verdict in others.items()
-    ]
-    if not lines:
+    if not others:
         return None
+    notes = {name: tag("q", verdict.note, dir="auto") for name, verdict in others.items() if verdict.note}
+    lines = [said_view(name, verdict.label or "skipped", notes.get(name)) for name, verdict in others.items()]
     differ = shown.reviewed.in_conflict
     title = tag("h2", "Reviewers differ" if differ else "Other reviewers")
     return tag("div", title, tag("ul", *lines), class_="others conflict" if differ else "others")
@@ -278,9 +273,8 @@ def _variant(shown: Shown, relation: str, variant: Variant | None) -> Child:
     if variant.status == "changed":
         return changed
     why = f"{variant.status.replace('_', ' ')}{f': {variant.reason}' if variant.reason else ''}"
-    return joined(
-        tag("span", why, class_="quiet"), tag("span", changed, class_="refused") if changed is not None else None
-    )
+    refused = None if changed is None else tag("span", changed, class_="refused")
+    return joined(tag("span", why, class_="quiet"), refused)
 
 
 def _votes(votes: Sequence[ShownVote], annotator: str, label: str | None) -> Markup:

@@ -82,11 +82,12 @@ def whole_page(
     `more` are keys that it explains beside the usual ones.
     """
     texts = {"title": screen.title, "name": name, "message": screen.message, "labels": "|".join(keys)}
+    commands = (*(OF_LABELS if keys else OF_VARIABLES), *more)
     parts = {
         "top": _top(name, reviewer, screen.place),
         "progress": progress,
         "main": screen.main,
-        "commands": joined(*(_command(*command) for command in (*(OF_LABELS if keys else OF_VARIABLES), *more))),
+        "commands": joined(*(_command(*command) for command in commands)),
         "label_keys": _label_keys(keys) if keys else "",
     }
     return FRAME.substitute({part: escaped(text) for part, text in texts.items()}, **parts)

@@ -224,10 +224,8 @@ def _html(page: str, status: int = 200) -> Response:
 
 def _saved(verdicts: Mapping[str, Verdict], variables: Mapping[str, TaskSettings]) -> str:
     """Return what was saved and, where they were hidden until now, what the models say."""
-    first, blind = (
-        next(iter(verdicts.values())),
-        {part: one for part, one in verdicts.items() if one.blind and one.label},
-    )
+    first = next(iter(verdicts.values()))
+    blind = {part: verdict for part, verdict in verdicts.items() if verdict.blind and verdict.label}
     if "" in verdicts:
         message = f"{'Skipped' if first.label is None else f'Saved: {first.label}'} · row {first.id}"
         sure = "" if first.confidence is None else f" ({number(first.confidence)})"

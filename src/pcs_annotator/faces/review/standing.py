@@ -27,23 +27,15 @@ def progress_view(progress: Progress, queue: Queue) -> Markup:
     """Return the strip above the row."""
     now, goal = progress.queues[queue], progress.goal if queue == "finish" else ""
     share = now.done / (now.done + now.left) if now.done + now.left else 1.0
-    done = tag(
-        "span",
-        bar(share),
-        tag("b", count(now.done)),
-        f" of {count(now.done + now.left)} rows, then {goal}" if goal else f" done, {count(now.left)} left",
-        class_="done",
-        title=f"{QUEUES[queue].title}: {percent(now.done, now.done + now.left)}",
-    )
-    return joined(done, _pace(progress), _news(progress.fit))
-
-
-def _pace(progress: Progress) -> Markup | None:
-    if progress.seconds is None:
-        return None
-    pace = f", {progress.per_hour:,.0f} an hour" if progress.per_hour else ""
-    speed = f"you: {count(progress.verdicts)} · {number(progress.seconds, 1)} s each{pace}"
-    return tag("span", speed, class_="quiet", title=f"{counted(progress.verdicts, 'verdict')} by you{pace}")
+    left = f" of {count(now.done + now.left)} rows, then {goal}" if goal else f" done, {count(now.left)} left"
+    title = f"{QUEUES[queue].title}: {percent(now.done, now.done + now.left)}"
+    done = tag("span", bar(share), tag("b", count(now.done)), left, class_="done", title=title)
+    speed = None
+    if progress.seconds is not None:
+        pace = f", {progress.per_hour:,.0f} an hour" if progress.per_hour else ""
+        words = f"you: {count(progress.verdicts)} · {number(progress.seconds, 1)} s each{pace}"
+        speed = tag("span", words, class_="quiet", title=f"{counted(progress.verdicts, 'verdict')} by you{pace}")
+    return joined(done, speed, _news(progress.fit))
 
 
 def _news(fit: FitNews) -> Markup:
@@ -56,33 +48,20 @@ def _news(fit: FitNews) -> Markup:
         more += [tag("h3", "What the last fit changed"), tag("ul", *(tag("li", change) for change in fit.changed))]
     if fit.failed:
         more.append(sentence(fit.failed, kind="problem"))
-    more.append(sentence(_state(fit), kind="note"))
-    return tag(
-        "details",
-        tag("summary", stamp, tag("span", _headline(fit) or None, class_="quiet", hidden=not _headline(fit))),
-        tag("div", *more, class_="sheet"),
-        class_="menu news",
-    )
-
-
-def _headline(fit: FitNews) -> str:
-    if fit.running:
-        return "learning …"
+    fits, waiting = counted(fit.fits, "fit") if fit.fits else "No fit", counted(fit.waiting, "judged row")
+    state = f"{fits} since the page was started; {waiting} not learned from yet."
+    more.append(sentence("A fit is running in the background." if fit.running else state, kind="note"))
+    headline = fit.changed[0] if fit.changed else ""
     if fit.rows_to_go and not fit.changed:
-        return f"{_span(fit.rows_to_go)} random rows to go"
-    return fit.changed[0] if fit.changed else ""
+        headline = f"{_span(fit.rows_to_go)} random rows to go"
+    if fit.running:
+        headline = "learning …"
+    summary = tag("summary", stamp, tag("span", headline or None, class_="quiet", hidden=not headline))
+    return tag("details", summary, tag("div", *more, class_="sheet"), class_="menu news")
 
 
 def _span(ends: tuple[int, int]) -> str:
-    low, high = ends
-    return count(low) if low == high else f"{count(low)} to {count(high)}"
-
-
-def _state(fit: FitNews) -> str:
-    if fit.running:
-        return "A fit is running in the background."
-    fits = counted(fit.fits, "fit") if fit.fits else "No fit"
-    return f"{fits} since the page was started; {counted(fit.waiting, 'judged row')} not learned from yet."
+    return " to ".join(dict.fromkeys(map(count, ends)))
 
 
 def queue_menu(progress: Progress, queue: Queue) -> Markup:
@@ -96,18 +75,13 @@ def queue_menu(progress: Progress, queue: Queue) -> Markup:
 def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     words, left = QUEUES[name], progress.queues[name].left
     fit = chip("fit for estimates", kind="good") if words.estimates else chip("unfit for estimates", kind="warn")
-    return tag(
-        "li",
-        tag(
-            "a",
-            tag("span", tag("b", words.title), tag("span", f"{count(left)} left", class_="quiet"), fit, class_="line"),
-            tag("span", words.purpose),
-            tag("span", words.use, class_="quiet"),
-            href=link("/", queue=name),
-            data_go="",
-            aria_current="true" if current else None,
-        ),
+    lines = (
+        tag("span", tag("b", words.title), tag("span", f"{count(left)} left", class_="quiet"), fit, class_="line"),
+        tag("span", words.purpose),
+        tag("span", words.use, class_="quiet"),
     )
+    here = "true" if current else None
+    return tag("li", tag("a", *lines, href=link("/", queue=name), data_go="", aria_current=here))
 
 
 def end_view(queue: Queue, progress: Progress, why: str, folder: Path) -> Markup:
@@ -157,16 +131,10 @@ def _agreement(agreement: ReviewerAgreement) -> Markup:
         for pair in agreement.pairs
     ]
     columns = [b.Column("two people"), *b.numbers("rows", "alike", "κ")]
-    return section(
-        "agreement",
-        "Agreement",
-        sentence(
-            tag("b", f"α = {number(agreement.alpha)}", class_="figure"),
-            f" over {counted(agreement.rows, 'row')} with verdicts of two or more",
-        ),
-        html(b.Table(columns=columns, rows=rows)),
-        sentence(WHAT_ALPHA_IS, kind="note"),
-    )
+    alpha = tag("b", f"α = {number(agreement.alpha)}", class_="figure")
+    summary = sentence(alpha, f" over {counted(agreement.rows, 'row')} with verdicts of two or more")
+    table = html(b.Table(columns=columns, rows=rows))
+    return section("agreement", "Agreement", summary, table, sentence(WHAT_ALPHA_IS, kind="note"))
 
 
 def _reviewers(progress: Progress) -> Markup:
@@ -182,13 +150,9 @@ def _conflicts(rows: Sequence[ListedRow]) -> Markup:
     if not rows:
         return section("conflicts", "Conflicts", sentence("No two people differ about a row."))
     start = tag("a", f"Settle them ({count(len(rows))})", href=link("/", queue="conflicts"), class_="button strong")
-    return section(
-        "conflicts",
-        "Conflicts",
-        sentence("The verdict of a third person settles a row; whoever gives it sees what the others said."),
-        sentence(start),
-        tag("ul", *map(_conflict, rows[:MOST_SHOWN]), class_="conflicts"),
-    )
+    rule = sentence("The verdict of a third person settles a row; whoever gives it sees what the others said.")
+    listed = tag("ul", *map(_conflict, rows[:MOST_SHOWN]), class_="conflicts")
+    return section("conflicts", "Conflicts", rule, sentence(start), listed)
 
 
 def _conflict(row: ListedRow) -> Markup:

@@ -81,13 +81,8 @@ def _variable(variable: ShownVariable, text: str, reviewer: str) -> Markup:
     )
     listed = task.kind != "number" and not task.extraction
     searched = task.kind == "tree" or (len(task.labels) > MOST_WITHOUT_SEARCH and listed)
-    search = tag(
-        "input",
-        type="search",
-        placeholder="Search labels",
-        aria_label=f"Search labels of {variable.name}",
-        data_filter="",
-    )
+    words = {"placeholder": "Search labels", "aria_label": f"Search labels of {variable.name}"}
+    search = tag("input", type="search", data_filter="", **words)
     kind = f"options {task.kind}{' long' if searched else ''}"
     options = [tag("div", *_options(variable, chosen), class_=kind)] if not task.extraction else ()
     return tag(

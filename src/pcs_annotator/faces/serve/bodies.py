@@ -42,13 +42,10 @@ def texts_and_model(values: dict[str, Any], most: int, *, pairs: bool = False) -
     sent = values["input"]
     texts = [sent] if isinstance(sent, dict if pairs else str) else sent
     if not isinstance(texts, list) or not texts:
-        what = (
-            'a pair of texts {"a": "…", "b": "…"}, or a list of pairs'
-            if pairs
-            else "a text, or a list of one or more texts"
-        )
-        raise HTTPException(400, f"`input` must be {what}")
-    _check_number(len(texts), most)
+        of_pairs = 'a pair of texts {"a": "…", "b": "…"}, or a list of pairs'
+        raise HTTPException(400, f"`input` must be {of_pairs if pairs else 'a text, or a list of one or more texts'}")
+    if len(texts) > most:
+        raise HTTPException(413, f"{len(texts):,} texts in one request, at most {most:,} are taken: use pcs label")
     return [_text(text, f"input[{position}]", pairs=pairs) for position, text in enumerate(texts)], model
 
 
@@ -72,11 +69,6 @@ def of_each_text(values: dict[str, Any], field: str, texts: int) -> list[str | N
         if name is not None and not isinstance(name, str):
             raise HTTPException(400, f"`{field}s[{position}]` must be a text, not {kind_of(name)}")
     return names
-
-
-def _check_number(texts: int, most: int) -> None:
-    if texts > most:
-        raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use pcs label")
 
 
 class TextQueue:

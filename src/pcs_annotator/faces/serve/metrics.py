@@ -62,9 +62,8 @@ class Metrics:
         lines += self._durations()
         for name, (about, value) in gauges.items():
             values = value if isinstance(value, Mapping) else {"": value}
-            lines += family(
-                name, "gauge", about, [((("group", group),) if group else (), values[group]) for group in values]
-            )
+            samples = [((("group", group),) if group else (), number) for group, number in values.items()]
+            lines += family(name, "gauge", about, samples)
         return "\n".join([*lines, ""])
 
     def _durations(self) -> list[str]:

@@ -1,7 +1,6 @@
 """The routes of the service, from the open run folder to the open port, and back."""
 
 import asyncio
-import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -33,7 +32,6 @@ from pcs_annotator.runs.watch import Watch
 from pcs_annotator.showing.report.over_time import fits_chart, fits_of
 from pcs_annotator.showing.svg_plot import Plot
 
-GARBAGE_THRESHOLD = (20_000, 20, 50)
 OPEN_PATHS = frozenset({"/health", "/ready"})  # what an orchestrator asks, without a token
 NO_OUTCOME = Outcome(id="", label=None, scores={}, confidence=None, decision="review", reason="")
 
@@ -162,19 +160,20 @@ class App:
     ) -> dict[str, Any]:
         """Return one item per text; of several variables, it has a field for each."""
         texts = [dict(zip(results, parts, strict=True)) for parts in zip(*results.values(), strict=True)]
-        labels: object = {name: list(task.labels) for name, task in self._variables.items()}
         warnings = {name: each.about_drift for name, each in self._services.items() if each.about_drift}
+        labels: object = list(self.service.task.labels)
+        warning: object = next(iter(warnings.values()), "")
         if self._variables:
-            items = [self._variables_of(parts) for parts in texts]
-            warning: object = warnings
-        else:
-            items, labels = [_item(each) for parts in texts for each in parts.values()], list(self.service.task.labels)
-            warning = next(iter(warnings.values()), "")
-        named = [{} if own_id is None else {"custom_id": own_id} for own_id in own_ids]
-        indexed = [{"index": at, **named[at], **each} for at, each in enumerate(items)]
-        all_found = [each for some in results.values() for each in some]
-        sums = {name: sum(getattr(each.spent, name) for each in all_found) for name in Spent._fields[:4]}
+            labels, warning = {name: list(task.labels) for name, task in self._variables.items()}, warnings
+        items = []
+        for at, (parts, own_id) in enumerate(zip(texts, own_ids, strict=True)):
+            named = {"index": at} if own_id is None else {"index": at, "custom_id": own_id}
+            item = self._variables_of(parts) if self._variables else _item(next(iter(parts.values())))
+            items.append({**named, **item})
+        spent = [each.spent for some in results.values() for each in some]
+        sums = {name: sum(getattr(each, name) for each in spent) for name in Spent._fields[:4]}
         usage = {"prompt_tokens": sums["input_tokens"], "completion_tokens": sums["output_tokens"]}
+        usage |= {"total_tokens": sum(usage.values()), "calls": sums["calls"], "known_already": sums["known"]}
         return {
             **({"warning": warning} if warning else {}),
             "id": f"classify-{request_id}",
@@ -182,13 +181,8 @@ class App:
             "created": int(time.time()),
             "model": ", ".join(dict.fromkeys(some[0].version for some in results.values())),
             "labels": labels,
-            "data": indexed,
-            "usage": {
-                **usage,
-                "total_tokens": sum(usage.values()),
-                "calls": sums["calls"],
-                "known_already": sums["known"],
-            },
+            "data": items,
+            "usage": usage,
         }
 
     def _variables_of(self, results: Mapping[str, Classified]) -> dict[str, Any]:
@@ -198,10 +192,8 @@ class App:
                 item[name] = _item(results[name])
                 continue
             parts = {label: _item(results[f"{name}={label}"]) for label in task.labels}
-            item[name] = [
-                {**item_of_label, "label": label, "applies": item_of_label["label"] and item_of_label["label"] == "yes"}
-                for label, item_of_label in parts.items()
-            ]
+            applies = {label: part["label"] and part["label"] == "yes" for label, part in parts.items()}
+            item[name] = [{**part, "label": label, "applies": applies[label]} for label, part in parts.items()]
         return item
 
     def _models(self) -> Response:
@@ -217,12 +209,9 @@ class App:
         services = self._services.values()
         for service in services:
             service.look_for_changes()
-        stopping, reason = (
-            self._stopping.is_set(),
-            next((service.trouble for service in services if service.trouble), ""),
-        )
+        reason = next((service.trouble for service in services if service.trouble), "")
         return {
-            "status": "stopping" if stopping else "not ready" if reason else "ready",
+            "status": "stopping" if self._stopping.is_set() else "not ready" if reason else "ready",
             "reason": reason,
             "model": self._model,
             "outdated": next((service.outdated for service in services if service.outdated), ""),
@@ -272,14 +261,9 @@ class App:
         if drifts := [each.drift for each in self._services.values() if each.drift is not None]:
             groups = [values for drift in drifts for values in (drift.groups or {}).items()]
             by_group = {name: any(each.found for group, each in groups if group == name) for name, _ in groups}
-            gauges["pcs_drift"] = (
-                "Whether recent texts differ from those of the run.",
-                any(each.found for each in drifts),
-            )
-            gauges["pcs_drift_p_value"] = (
-                "Probability of such a difference by chance.",
-                min(each.p_value for each in drifts),
-            )
+            differ, p_value = any(each.found for each in drifts), min(each.p_value for each in drifts)
+            gauges["pcs_drift"] = ("Whether recent texts differ from those of the run.", differ)
+            gauges["pcs_drift_p_value"] = ("Probability of such a difference by chance.", p_value)
             gauges["pcs_group_drift"] = ("The same by group.", by_group)
         for name, (about, of) in AUDITED.items():
             values = {group: of(each) for group, each in service.audits.items()}
@@ -329,10 +313,6 @@ async def opened_app(
         for service in services.values():
             await stack.enter_async_context(service)
         app = App(services, limits, variables=book.variables if book.named else {}, port=port)
-        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GARBAGE_THRESHOLD)
         with app.watch:
             app.watch.begin()
             try:

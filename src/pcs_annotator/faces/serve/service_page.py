@@ -47,24 +47,19 @@ def service_page(
     """Return the page of a service; `about` is its description in OpenAPI."""
     label_it = tag("button", "Label it", class_="strong")
     names = {"a": "First text", "b": "Second text"} if door.pairs else {"text": "Text"}
-    texts = [_box(name, title) for name, title in names.items()]
+    boxes = [tag("label", title, tag("textarea", name_=name, rows="3", required=True)) for name, title in names.items()]
+    form = tag("form", *boxes, label_it, id="form")
+    questions = [_question(name, task) for name, task in tasks.items()]
     main = (
-        section(
-            "try",
-            "Label a text",
-            *(_question(name, task) for name, task in tasks.items()),
-            tag("form", *texts, label_it, id="form"),
-            tag("div", id="answer", role="status"),
-        ),
+        section("try", "Label a text", *questions, form, tag("div", id="answer", role="status")),
         section("program", "From a program", *_from_program(door)),
         section("state", "How the service is", _table([*standing.lines.items()])),
         section("fits", "Quality over time", *_over_time(standing.charts)) if standing.charts else None,
         section("fields", "What a reply says of each text", _table(_fields(about))),
         section("errors", "Errors", _table(_errors(about))),
     )
-    chip = tag(
-        "span", "ready" if standing.ready else "not ready", class_=f"chip {'good' if standing.ready else 'warn'}"
-    )
+    state, kind = ("ready", "good") if standing.ready else ("not ready", "warn")
+    chip = tag("span", state, class_=f"chip {kind}")
     body = tag("body", tag("header", tag("h1", user_text(model)), chip), tag("main", *main))
     head = tag(
         "head",
@@ -82,10 +77,6 @@ def _question(name: str, task: Task | TaskSettings) -> Markup:
     labels = joined(*(tag("span", user_text(label), class_="chip") for label in task.labels[:30]))
     more = f" and {len(task.labels) - 30:,} more" if len(task.labels) > 30 else None
     return sentence(tag("strong", f"{name}: ") if name else None, user_text(task.instruction), " ", labels, more)
-
-
-def _box(name: str, title: str) -> Markup:
-    return tag("label", title, tag("textarea", name_=name, rows="3", required=True))
 
 
 def _from_program(door: Door) -> Sequence[Child]:

@@ -89,25 +89,17 @@ def explorer(
     pool: Sequence[Any] = (),
 ) -> Markup:
     """Return the place of a list of rows, and its data: the rows, and who answered what in each run."""
-    asked = [
-        {
-            "title": title,
-            "annotators": short_names(view.result.votes.annotators),
-            "relations": view.result.votes.relations,
-            "labels": view.result.votes.labels,
-        }
-        for title, view in sides
-    ]
+    asked = []
+    for title, view in sides:
+        votes = view.result.votes
+        names = {"annotators": short_names(votes.annotators), "relations": votes.relations, "labels": votes.labels}
+        asked.append({"title": title, **names})
     values = {"titles": titles, "sides": asked, "rows": entries, **({"pool": pool} if pool else {})}
     safe = printable(compact_json(values)).replace("<", "\\u003c")  # a script ends at the first "</script"
+    head = tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true")
     return joined(
         tag("noscript", sentence("The rows are listed by a script, which this browser does not run.", kind="note")),
-        tag(
-            "div",
-            tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true"),
-            tag("ol", class_="rows", id=f"{prefix}list"),
-            class_=kind,
-        ),
+        tag("div", head, tag("ol", class_="rows", id=f"{prefix}list"), class_=kind),
         sentence("No matching rows.", kind="note", id=f"{prefix}nothing", hidden=True),
         tag("button", "Show more", type="button", id=f"{prefix}more", hidden=True, class_="show-more"),
         tag("script", Markup(safe), type="application/json", id=f"{prefix}data"),
@@ -135,13 +127,10 @@ def said(outcome: Outcome) -> Cell:
     return "said", label, None if outcome.label is None else round(certainty(outcome), 3), ""
 
 
-def _columns(view: View) -> tuple[str, ...]:
-    filled = {
-        "gold": bool(view.gold_rows),
-        "verdict": bool(view.result.verdicts.by_row),
-        "decision": any(outcome.decision or outcome.reason for outcome in view.result.outcomes),
-    }
-    return tuple(name for name, applies in filled.items() if applies)
+def _columns(view: View) -> list[str]:
+    decided = any(outcome.decision or outcome.reason for outcome in view.result.outcomes)
+    filled = {"gold": view.gold_rows, "verdict": view.result.verdicts.by_row, "decision": decided}
+    return [name for name, applies in filled.items() if applies]
 
 
 def _measure(view: View) -> str:
@@ -155,12 +144,10 @@ def _which(view: View, selection: Selection) -> str:
         opening += " Numbers beside an answer are the probabilities that the model gave to the labels."
     if shown == total:
         return f"All {counted(total, 'row')}. {opening}"
-    some = "".join(
-        f", including {count(rows)} {what}"
-        for mark, what in (("accept", "accepted ones"), ("agree", "on which all answers agree"))
-        if (rows := selection.marked(mark))
-    )
-    file = view.result.folder.labels.name
+    some, file = "", view.result.folder.labels.name
+    for mark, what in (("accept", "accepted ones"), ("agree", "on which all answers agree")):
+        if rows := selection.marked(mark):
+            some += f", including {count(rows)} {what}"
     return f"The {count(shown)} least certain of {count(total)} rows{some}; {file} has all of them. {opening}"
 
 
@@ -207,20 +194,15 @@ def controls(prefix: str, orders: Sequence[tuple[str, str]], labels: Markup | No
     """Return what finds, orders and filters the rows of a page; shown only where its script runs."""
     words = {"placeholder": "Search texts, labels, ids", "aria_label": "Search rows"}
     search = tag("input", type="search", id=f"{prefix}search", **words)
-    return tag(
-        "div",
-        tag("div", search, labels, _choice(f"{prefix}order", "Order of rows", orders), class_="find"),
-        tag("div", *filters, tag("p", id=f"{prefix}found", class_="note", role="status"), class_="filters"),
-        class_="controls",
-        id=f"{prefix}controls",
-        hidden=True,
-    )
+    find = tag("div", search, labels, _choice(f"{prefix}order", "Order of rows", orders), class_="find")
+    matches = tag("p", id=f"{prefix}found", class_="note", role="status")
+    shown = (find, tag("div", *filters, matches, class_="filters"))
+    return tag("div", *shown, class_="controls", id=f"{prefix}controls", hidden=True)
 
 
 def _choice(name: str, title: str, options: Sequence[tuple[str, str]]) -> Markup:
-    return tag(
-        "select", *(tag("option", caption, value=value) for value, caption in options), id=name, aria_label=title
-    )
+    choices = [tag("option", caption, value=value) for value, caption in options]
+    return tag("select", *choices, id=name, aria_label=title)
 
 
 def filter_buttons(group: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
@@ -238,9 +220,8 @@ def filter_buttons(group: str, filters: Sequence[tuple[str, str]], selection: Se
 
 
 def _gold(row: Row) -> Cell:
-    if row.gold is None or row.outcome.label is None:
-        return "gold", row.gold, None, ""
-    return "gold wrong" if "wrong" in row.marks else "gold right", row.gold, None, ""
+    right = "" if row.gold is None or row.outcome.label is None else " wrong" if "wrong" in row.marks else " right"
+    return f"gold{right}", row.gold, None, ""
 
 
 def _verdict(row: Row) -> Cell:
@@ -260,10 +241,11 @@ CELLS: Mapping[str, Callable[[Row], Cell]] = {"gold": _gold, "verdict": _verdict
 
 
 def _people(reviewed: Reviewed) -> list[str]:
-    return [
-        f"{name}: {'skipped' if verdict.label is None else verdict.label}{f' · {verdict.note}' if verdict.note else ''}"
-        for name, verdict in reviewed.by_reviewer.items()
-    ]
+    lines = []
+    for name, verdict in reviewed.by_reviewer.items():
+        label = "skipped" if verdict.label is None else verdict.label
+        lines.append(f"{name}: {label}{f' · {verdict.note}' if verdict.note else ''}")
+    return lines
 
 
 def _votes(row: Row, room: int) -> list[Any]:

@@ -192,7 +192,6 @@ def _marks(view: View, at: int) -> tuple[str, ...]:
 def _grades(votes: Votes, at: int) -> Floats | None:
     if votes.grades is None:
         return None
-    grades = votes.grades[at]
-    graded = (~np.isnan(grades)).sum(axis=2)
-    total = np.nansum(grades, axis=2, dtype=np.float64)
+    graded = (~np.isnan(votes.grades[at])).sum(axis=2)
+    total = np.nansum(votes.grades[at], axis=2, dtype=np.float64)
     return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
