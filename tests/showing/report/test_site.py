@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.showing.report.site import write_site
+from pcs_annotator.showing.report.page import write_site
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_book
 from tests.command_line import Pcs

@@ -8,8 +8,7 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.showing.report.page import write_report
-from pcs_annotator.showing.report.site import write_site
+from pcs_annotator.showing.report.page import write_report, write_site
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_book
 
