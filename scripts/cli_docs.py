@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli.ending import ExitCode
 from pcs_annotator.faces.cli.main import pcs
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
@@ -28,6 +28,18 @@ esac
 Meanwhile and afterwards, `pcs status runs/news` shows how far it is. Its exit code is 0 if the command runs or has
 finished, 1 if it failed, died or was interrupted, and 2 if no command has worked in that folder.
 """
+MEANINGS = {
+    ExitCode.DONE: "done",
+    ExitCode.UNLABELLED: "done, but some rows with a text have no label; for `pcs relations try`, the relation did not "
+    "apply; for `pcs status`, the command failed, died or was interrupted",
+    ExitCode.USER: "a problem that you can fix; the message says how. For `pcs models check`, a model does not answer",
+    ExitCode.BUDGET: "the budget or the limit on calls is used up; all answers are kept",
+    ExitCode.DRIFT: "`pcs label` found texts that differ from the gold rows: all are left for review or, with `fail`, "
+    "unlabelled",
+    ExitCode.BUG: "a bug in pcs; `PCS_DEBUG=1` shows the traceback",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP; all answers are kept, and the same command "
+    "resumes",
+}
 INTRODUCTION = """# Command line
 
 <!-- written by scripts/cli_docs.py; do not edit -->
@@ -39,7 +51,7 @@ INTRODUCTION = """# Command line
 
 def page() -> str:
     """Return the page: the exit codes, then the help of every command."""
-    codes = "".join(f"| {code.value} | {code.meaning} |\n" for code in ExitCode)
+    codes = "".join(f"| {code.value} | {MEANINGS[code]} |\n" for code in ExitCode)
     root = click.Context(pcs, info_name="pcs", terminal_width=WIDTH, **pcs.context_settings)
     return "\n".join([INTRODUCTION + codes + CRON, *blocks(root)])
 

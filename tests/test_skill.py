@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli.ending import ExitCode
 from pcs_annotator.faces.cli.main import main
 from tests.simulated import simulated_models, truth_of, write_csv
 

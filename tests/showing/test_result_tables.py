@@ -119,10 +119,6 @@ def test_spreadsheet_formulas_are_texts(formula: str) -> None:
     assert rows_of(to_csv(table_of(formula)))[1] == [f"'{formula}"] * 2
 
 
-def test_negative_numbers_stay_numbers() -> None:
-    assert rows_of(to_csv(table_of(-0.25)))[1] == ["-0.25", "-0.25"]
-
-
 @given(st.text(max_size=30))
 def test_any_text_keeps_every_table_well_formed(text: str) -> None:
     table = table_of(text)

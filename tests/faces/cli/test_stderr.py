@@ -2,7 +2,7 @@
 
 import pytest
 
-from pcs_annotator.faces.cli.stderr import complain
+from pcs_annotator.faces.cli.ending import complain
 
 SENTENCE = "error: data.csv has no column 'txt' (--text-column); did you mean 'text'? there are id, text, gold, party"
 

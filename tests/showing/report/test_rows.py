@@ -1,14 +1,12 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from pcs_annotator import Decision
 from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Reviewed, Verdict
-from pcs_annotator.core.gold_codes import settled
 from pcs_annotator.runs.review_state import ReviewVerdicts
 from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
@@ -56,11 +54,6 @@ def test_of_too_many_rows_some_certain_ones_are_listed(decision: Decision, named
     assert len(listed.rows) == 100
     assert min(row.certainty for row in listed.rows) == min(map(certainty, outcomes))
     assert f"The 100 least certain of 120 rows, including 30 {named};" in Page(render(shown)).text
-
-
-def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "MOST_CELLS", 150)
-    assert len(select(view_of(made_run(tmp_path))).rows) == 25
 
 
 def test_a_row_without_label_is_marked_and_says_why(tmp_path: Path) -> None:
@@ -160,11 +153,6 @@ def test_rows_on_which_answers_agree_have_a_filter_of_their_own(tmp_path: Path) 
     assert f"to review {40 - agreeing} answers agree {agreeing}" in Page(html).text
 
 
-def test_the_gold_of_a_row_without_label_is_neither_right_nor_wrong(tmp_path: Path) -> None:
-    rows = listed(render(made_run(tmp_path, Made(rows=3, votes=False))))
-    assert [row["cells"][1][0] for row in rows] == ["gold"] * 3
-
-
 def test_without_decisions_and_reasons_there_are_no_such_columns(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=12))
     outcomes = [replace(outcome, decision=None, reason="") for outcome in result.outcomes]
@@ -217,10 +205,3 @@ def test_labels_that_are_tied_are_shown_together(tmp_path: Path) -> None:
     html = render(replace(result, outcomes=[even, *rest], dataset=replace(result.dataset, gold=())))
     assert listed(html)[0]["cells"][0][1] == series(names, "or")
     assert "Label more rows → pcs review" in Page(html).text
-
-
-def test_what_is_settled_is_found_once_for_all_rows(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=12))
-    with mock.patch("pcs_annotator.runs.run_result.settled", wraps=settled) as find:
-        render(replace(result, outcomes=list(result.outcomes)))
-    assert find.call_count == 1

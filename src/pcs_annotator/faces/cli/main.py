@@ -16,8 +16,7 @@ import click
 
 from pcs_annotator.base.errors import ConfigError, DriftFound, PcsError, PcsWarning
 from pcs_annotator.base.stopping import handling_stops, stoppable
-from pcs_annotator.faces.cli.exit_codes import ExitCode
-from pcs_annotator.faces.cli.stderr import complain
+from pcs_annotator.faces.cli.ending import ExitCode, complain
 from pcs_annotator.version import __version__
 
 PURPOSES: dict[str, dict[str, str]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli import exit_codes, options
+from pcs_annotator.faces.cli import ending, options
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.verbs import models
 
@@ -62,7 +62,7 @@ def check(model: tuple[str, ...]) -> int:
     options.show(lambda: [*map(asdict, checkups)], lambda: map(_checkup_shown, checkups))
     for note in notes:
         options.say(f"note: {note}")
-    return exit_codes.ExitCode.DONE if all(checkup.answers for checkup in checkups) else exit_codes.ExitCode.USER
+    return ending.ExitCode.DONE if all(checkup.answers for checkup in checkups) else ending.ExitCode.USER
 
 
 def _models_shown(catalogue: Sequence[Mapping[str, Any]]) -> list[b.Block]:

@@ -20,7 +20,7 @@ import click
 from pcs_annotator.base.errors import ConfigError, PcsWarning
 from pcs_annotator.base.fields import Setting, settings_in
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
-from pcs_annotator.faces.cli.stderr import complain
+from pcs_annotator.faces.cli.ending import complain
 from pcs_annotator.runs import settings
 from pcs_annotator.runs.settings import EXECUTION, LIMITS, SPENDING, all_settings
 from pcs_annotator.tables.find import table_place

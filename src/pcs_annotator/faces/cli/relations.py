@@ -9,7 +9,7 @@ import click
 
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.exit_codes import exit_code
+from pcs_annotator.faces.cli.ending import exit_code
 from pcs_annotator.runs.resolve_config import read_settings
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.answer import look_at

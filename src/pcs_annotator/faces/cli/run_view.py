@@ -10,8 +10,8 @@ from pcs_annotator.base.plain import to_plain
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, VERDICT
 from pcs_annotator.core.weights import Share
-from pcs_annotator.faces.cli import exit_codes, options
-from pcs_annotator.faces.cli.stderr import complain
+from pcs_annotator.faces.cli import ending, options
+from pcs_annotator.faces.cli.ending import complain
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.run_request import RunRequest
@@ -192,7 +192,7 @@ def show_result(work: Callable[[], BookResult], *, known: bool = False) -> int:
     runs, failed = result.results, _failed(result.results)
     if not result.book.named:
         show_run(result.only, notes)
-        return exit_codes.exit_code(result.only.counts.unanswered) if known else ended(runs)
+        return ending.exit_code(result.only.counts.unanswered) if known else ended(runs)
     written: list[answer.Line] = [
         ("labels", str(result.labels)),
         ("report", str(result.report)),
@@ -223,13 +223,13 @@ def label_and_show(request: RunRequest, out: Path, saving: Saving) -> int:
     written = [("labels", str(out))][out == STDIO :]
     values = {"out": str(out), "variables": parts, "warnings": notes}
     code = _show_variables(results, labelled.sets, values, table, written)
-    return exit_codes.ExitCode.DRIFT if differ and code != exit_codes.ExitCode.BUDGET else code
+    return ending.ExitCode.DRIFT if differ and code != ending.ExitCode.BUDGET else code
 
 
 def ended(results: Variables, *, differ: bool = False) -> int:
     """Return the exit code; with `--quiet`, say on stderr for how many rows there is no label, why, and what to do."""
     every = [(result.counts, result.tally) for result in results.values()]
-    code = max(exit_codes.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
+    code = max(ending.exit_code(counts.unanswered, tally.failed, differ=differ) for counts, tally in every)
     rows, why = max(counts.unanswered for counts, _ in every), [*answer.unanswered(_failed(results))]
     if rows and not why:
         reasons = sum((tally.not_applicable + tally.unreadable for _, tally in every), Counter[str]())

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli.ending import ExitCode
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.watch import EVERY, read_status, status_lines
 
