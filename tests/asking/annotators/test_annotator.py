@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import Annotator, Task
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.annotators.annotator import ELICITED_TOKENS, Question
-from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
+from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.base.errors import UnknownNameError
 from pcs_annotator.core.chat import Finish, Reply, Request, TokenPosition
 from pcs_annotator.core.votes import Vote
@@ -84,10 +84,9 @@ def test_empty_text_is_a_silence_without_a_question(text: str) -> None:
     assert Annotator("a").question(NEWS, text, Model()) == Vote(label=None, reason="empty text", asked=False)
 
 
-@pytest.mark.parametrize("policy", ["head", "tail", "head+tail"])
 @pytest.mark.parametrize("most", [None, 500])
-def test_long_text_is_cut_to_the_context_and_the_cut_is_counted(policy: CutPolicy, most: int | None) -> None:
-    annotator = Annotator("a", cut=policy, max_tokens=most)
+def test_long_text_is_cut_to_the_context_and_the_cut_is_counted(most: int | None) -> None:
+    annotator = Annotator("a", max_tokens=most)
     question = asked(annotator, LONG, Model(context_tokens=2000))
     assert len(LONG) - 12 <= len(question.text) + question.cut <= len(LONG) + 12
     sent = sum(estimate_tokens(message.content) for message in question.request.messages)

@@ -29,7 +29,8 @@ from pcs_annotator.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
-from tests.stub import Behaviour, StubServer
+from tests.asking.stubbed import stubbed
+from tests.stub import Behaviour, Stub, StubServer
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 LOUD = FunctionRelation("loud", lambda text: f"Listen: {text}")
@@ -275,30 +276,26 @@ def test_a_rewriter_that_does_not_answer_closes_its_relation(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_second_run_calls_no_model_over_http(budget: Budget, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour()) as stub:
+@stubbed(Behaviour())
+async def test_a_second_run_calls_no_model_over_http(stub: Stub, tmp_path: Path, budget: Budget) -> None:
+    async def run() -> tuple[Votes, Tally]:
+        models = [resolve_model(f"{stub.url}#{name}", {}) for name in ("a", "b", "rewriter")]
+        job = make_job(models[:2], Majority(all_cells(2, 2, 2)), relations=[Original(), VOICE], draws=2,
+                       rewriter=models[2])  # fmt: skip
+        try:
+            return await asked(job, some_items(40), tmp_path, budget)
+        finally:
+            for model in models:
+                await model.close()
 
-            async def run() -> tuple[Votes, Tally]:
-                models = [resolve_model(f"{stub.url}#{name}", {}) for name in ("a", "b", "rewriter")]
-                job = make_job(models[:2], Majority(all_cells(2, 2, 2)), relations=[Original(), VOICE], draws=2,
-                               rewriter=models[2])  # fmt: skip
-                try:
-                    return await asked(job, some_items(40), tmp_path, budget)
-                finally:
-                    for model in models:
-                        await model.close()
-
-            first, tally = await run()
-            paid = stub.stats().requests
-            assert 40 * 3 < paid == tally.calls < 40 * (2 * 2 * 2 + 1)
-            assert tally.questions + tally.spared == 40 * 8
-            second, again = await run()
-            assert stub.stats().requests == paid
-            assert (first.codes == second.codes).all()
-            assert (again.calls, again.questions, again.spared) == (0, tally.questions, tally.spared)
-
-    asyncio.run(main())
+    first, tally = await run()
+    paid = stub.stats().requests
+    assert 40 * 3 < paid == tally.calls < 40 * (2 * 2 * 2 + 1)
+    assert tally.questions + tally.spared == 40 * 8
+    second, again = await run()
+    assert stub.stats().requests == paid
+    assert (first.codes == second.codes).all()
+    assert (again.calls, again.questions, again.spared) == (0, tally.questions, tally.spared)
 
 
 @pytest.mark.parametrize("budget", [Budget(calls=54), Budget(usd=0.054), Budget(tokens=54 * 1000)])

@@ -46,7 +46,8 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.function import FunctionRelation
 from tests.asking.reading import assert_read_as_needed
-from tests.stub import Behaviour, Stats, StubServer
+from tests.asking.stubbed import stubbed
+from tests.stub import Behaviour, Stats, Stub, StubServer
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
@@ -121,25 +122,22 @@ def test_what_holds_no_texts_is_refused_with_its_type(given: object, problem: st
         asyncio.run(collect(TASK, given, ["scripted:hash"], ledger=tmp_path / "l.db"))
 
 
-def test_a_second_run_calls_no_model(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour()) as stub:
-            settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter", draws=2)
-            relations: list[str | PromptedRelation] = ["original", VOICE]
+@stubbed(Behaviour())
+async def test_a_second_run_calls_no_model(stub: Stub, tmp_path: Path) -> None:
+    settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter", draws=2)
+    relations: list[str | PromptedRelation] = ["original", VOICE]
 
-            async def run() -> Votes:
-                spec = [f"{stub.url}#m"]
-                return await collect(TASK, some_items(20), spec, relations, ledger=tmp_path / "l.db", settings=settings)
+    async def run() -> Votes:
+        spec = [f"{stub.url}#m"]
+        return await collect(TASK, some_items(20), spec, relations, ledger=tmp_path / "l.db", settings=settings)
 
-            first = await run()
-            paid = stub.stats().requests
-            second = await run()
-            assert paid == 20 * (2 * 2 + 1)
-            assert stub.stats().requests == paid
-            assert (first.codes == second.codes).all()
-            assert first.codes.shape == (20, 1, 2, 2)
-
-    asyncio.run(main())
+    first = await run()
+    paid = stub.stats().requests
+    second = await run()
+    assert paid == 20 * (2 * 2 + 1)
+    assert stub.stats().requests == paid
+    assert (first.codes == second.codes).all()
+    assert first.codes.shape == (20, 1, 2, 2)
 
 
 @pytest.mark.system
@@ -161,35 +159,29 @@ def test_a_server_full_of_faults_still_answers_every_row_and_no_answer_is_paid_t
     assert not settings.tally.failed
 
 
-def test_unanswered_questions_are_counted_and_asked_again_by_the_next_run(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour(share_500=0.5)) as stub:
-            settings = CollectSettings(patience=Patience(attempts=1), environment={})
-            spec = [f"{stub.url}#m"]
-            first = await collect(TASK, some_items(40), spec, ledger=tmp_path / "l.db", settings=settings)
-            open_questions = int((first.codes == NOT_ASKED).sum())
-            assert 0 < open_questions == settings.tally.failed["no answer"] < 40
-            stub.change(share_500=0.0)
-            answered = stub.stats().answered
-            second = await collect(TASK, some_items(40), spec, ledger=tmp_path / "l.db", settings=settings)
-            assert (second.codes >= 0).all()
-            assert stub.stats().answered - answered == open_questions
-
-    asyncio.run(main())
+@stubbed(Behaviour(share_500=0.5))
+async def test_unanswered_questions_are_counted_and_asked_again_by_the_next_run(stub: Stub, tmp_path: Path) -> None:
+    settings = CollectSettings(patience=Patience(attempts=1), environment={})
+    spec = [f"{stub.url}#m"]
+    first = await collect(TASK, some_items(40), spec, ledger=tmp_path / "l.db", settings=settings)
+    open_questions = int((first.codes == NOT_ASKED).sum())
+    assert 0 < open_questions == settings.tally.failed["no answer"] < 40
+    stub.change(share_500=0.0)
+    answered = stub.stats().answered
+    second = await collect(TASK, some_items(40), spec, ledger=tmp_path / "l.db", settings=settings)
+    assert (second.codes >= 0).all()
+    assert stub.stats().answered - answered == open_questions
 
 
-def test_rewriting_and_asking_overlap(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour(latency_s=1.0, record_times=True)) as stub:
-            settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter")
-            relations: list[str | PromptedRelation] = ["original", VOICE]
-            spec = [f"{stub.url}#m"]
-            await collect(TASK, some_items(5), spec, relations, ledger=tmp_path / "l.db", settings=settings)
-            # the original is asked about at once, the rewrite as soon as it exists: two round trips, not three
-            arrivals = stub.stats(full=True).arrivals
-            assert sum(when - arrivals[0] < 0.9 for when in arrivals) == 10
-
-    asyncio.run(main())
+@stubbed(Behaviour(latency_s=1.0, record_times=True))
+async def test_rewriting_and_asking_overlap(stub: Stub, tmp_path: Path) -> None:
+    settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter")
+    relations: list[str | PromptedRelation] = ["original", VOICE]
+    spec = [f"{stub.url}#m"]
+    await collect(TASK, some_items(5), spec, relations, ledger=tmp_path / "l.db", settings=settings)
+    # the original is asked about at once, the rewrite as soon as it exists: two round trips, not three
+    arrivals = stub.stats(full=True).arrivals
+    assert sum(when - arrivals[0] < 0.9 for when in arrivals) == 10
 
 
 @pytest.mark.parametrize(
@@ -262,23 +254,20 @@ def test_a_server_that_answers_with_html_is_given_up_soon(tmp_path: Path) -> Non
         ask_stub(Behaviour(share_html=1.0), tmp_path / "l.db", 100)
 
 
-def test_too_long_and_filtered_texts_are_silences_with_a_reason(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour(max_chars=5000, filter_word="forbidden")) as stub:
-            items = [
-                Item(id="long", text="word " * 400_000),
-                Item(id="filtered", text="a forbidden text"),
-                Item(id="fine", text="a fine text"),
-            ]
-            settings = CollectSettings(environment={})
-            votes = await collect(TASK, items, [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
-            codes = votes.codes.ravel().tolist()
-            assert codes[:2] == [ABSTAINED, ABSTAINED]
-            assert codes[2] >= 0
-            assert settings.tally.unreadable.total() == 2
-            assert all(reason for reason in settings.tally.unreadable)
-
-    asyncio.run(main())
+@stubbed(Behaviour(max_chars=5000, filter_word="forbidden"))
+async def test_too_long_and_filtered_texts_are_silences_with_a_reason(stub: Stub, tmp_path: Path) -> None:
+    items = [
+        Item(id="long", text="word " * 400_000),
+        Item(id="filtered", text="a forbidden text"),
+        Item(id="fine", text="a fine text"),
+    ]
+    settings = CollectSettings(environment={})
+    votes = await collect(TASK, items, [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
+    codes = votes.codes.ravel().tolist()
+    assert codes[:2] == [ABSTAINED, ABSTAINED]
+    assert codes[2] >= 0
+    assert settings.tally.unreadable.total() == 2
+    assert all(reason for reason in settings.tally.unreadable)
 
 
 def test_texts_that_do_not_fit_are_cut_and_counted(tmp_path: Path) -> None:
@@ -313,21 +302,20 @@ def test_unusual_texts_are_labelled_like_any_other(text: str, tmp_path: Path) ->
     assert (asyncio.run(main()).codes >= 0).all()
 
 
-def test_a_budget_in_dollars_is_never_exceeded_and_the_rest_can_be_asked_later(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour(latency_s=0.005)) as stub:
-            url = f"{stub.url}#m"
-            settings = CollectSettings(prices={url: (10.0, 10.0)}, environment={})
-            spec = [Annotator(url, max_tokens=16)]
-            await collect(TASK, some_items(80), spec, ledger=tmp_path / "l.db", settings=settings, budget_usd=0.1)
-            assert 0 < settings.tally.calls < 80
-            spent_calls = settings.tally.calls
-            await collect(TASK, some_items(80), spec, ledger=tmp_path / "l.db", settings=settings, budget_usd=10.0)
-            assert settings.tally.calls == 80
-            assert stub.stats().answered == 80
-            assert settings.tally.failed["budget reached"] == 80 - spent_calls
-
-    asyncio.run(main())
+@stubbed(Behaviour(latency_s=0.005))
+async def test_a_budget_in_dollars_is_never_exceeded_and_the_rest_can_be_asked_later(
+    stub: Stub, tmp_path: Path
+) -> None:
+    url = f"{stub.url}#m"
+    settings = CollectSettings(prices={url: (10.0, 10.0)}, environment={})
+    spec = [Annotator(url, max_tokens=16)]
+    await collect(TASK, some_items(80), spec, ledger=tmp_path / "l.db", settings=settings, budget_usd=0.1)
+    assert 0 < settings.tally.calls < 80
+    spent_calls = settings.tally.calls
+    await collect(TASK, some_items(80), spec, ledger=tmp_path / "l.db", settings=settings, budget_usd=10.0)
+    assert settings.tally.calls == 80
+    assert stub.stats().answered == 80
+    assert settings.tally.failed["budget reached"] == 80 - spent_calls
 
 
 def test_a_budget_in_dollars_needs_every_price(tmp_path: Path) -> None:
@@ -352,24 +340,21 @@ def test_items_are_read_as_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_cancelling_keeps_the_calls_in_flight(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with StubServer(Behaviour(latency_s=1.0)) as stub:
-            settings = CollectSettings(environment={}, in_flight=16)
-            run = collect(TASK, some_items(100), [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
-            task = asyncio.create_task(run)
-            while stub.stats().in_flight < 16:
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert stub.stats().answered == 16
-            stub.change(latency_s=0.0)
-            again = await collect(TASK, some_items(100), [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
-            assert (again.codes >= 0).all()
-            assert stub.stats().answered == 100
-
-    asyncio.run(main())
+@stubbed(Behaviour(latency_s=1.0))
+async def test_cancelling_keeps_the_calls_in_flight(stub: Stub, tmp_path: Path) -> None:
+    settings = CollectSettings(environment={}, in_flight=16)
+    run = collect(TASK, some_items(100), [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
+    task = asyncio.create_task(run)
+    while stub.stats().in_flight < 16:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stub.stats().answered == 16
+    stub.change(latency_s=0.0)
+    again = await collect(TASK, some_items(100), [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
+    assert (again.codes >= 0).all()
+    assert stub.stats().answered == 100
 
 
 def test_two_items_with_the_same_id_are_refused(tmp_path: Path) -> None:

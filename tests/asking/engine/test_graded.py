@@ -18,6 +18,7 @@ from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import Answers, Message, Reply, Request, TokenPosition
 from pcs_annotator.core.task import AskedTogether, Part
 from pcs_annotator.models.scripted import ScriptedModel
+from tests.asking.stubbed import stubbed
 from tests.stub import Behaviour, Stub, StubServer
 from tests.stub.answers import chosen_label, several
 from tests.stub.logprobs import CAPITALISED, probabilities
@@ -61,168 +62,152 @@ def expected(task: Task) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     return np.array(rows)
 
 
-def test_votes_have_the_probabilities_of_the_model(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        how = settings()
-        votes = await ask(stub, tmp_path / "l.db", how)
-        truth = expected(MOOD)
-        assert votes.grades is not None
-        # with five tokens listed, some of the capitalised labels are missing
-        assert votes.grades[:, 0, 0, 0] == pytest.approx(truth, abs=CAPITALISED * 0.5)
-        assert (votes.codes.ravel() == truth.argmax(axis=1)).all()
-        assert (how.tally.graded, how.tally.bounded, how.tally.hard) == (ROWS, 0, {})
-        with Ledger(tmp_path / "l.db") as ledger:
-            assert ledger.graded_models() == {f"{stub.url}#m": True}
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_votes_have_the_probabilities_of_the_model(stub: Stub, tmp_path: Path) -> None:
+    how = settings()
+    votes = await ask(stub, tmp_path / "l.db", how)
+    truth = expected(MOOD)
+    assert votes.grades is not None
+    # with five tokens listed, some of the capitalised labels are missing
+    assert votes.grades[:, 0, 0, 0] == pytest.approx(truth, abs=CAPITALISED * 0.5)
+    assert (votes.codes.ravel() == truth.argmax(axis=1)).all()
+    assert (how.tally.graded, how.tally.bounded, how.tally.hard) == (ROWS, 0, {})
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.graded_models() == {f"{stub.url}#m": True}
 
 
 @pytest.mark.parametrize("task", [DEGREES, NESTED])
-def test_labels_that_share_their_first_token_are_told_apart_or_the_vote_is_hard(task: Task, tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        how = settings()
-        with pytest.warns(PcsWarning, match="answers count as hard votes: tokens that leave the label open"):
-            votes = await ask(stub, tmp_path / "l.db", how, task)
-        truth = expected(task)
+@stubbed(Behaviour())
+async def test_labels_that_share_their_first_token_are_told_apart_or_the_vote_is_hard(
+    stub: Stub, tmp_path: Path, task: Task
+) -> None:
+    how = settings()
+    with pytest.warns(PcsWarning, match="answers count as hard votes: tokens that leave the label open"):
+        votes = await ask(stub, tmp_path / "l.db", how, task)
+    truth = expected(task)
+    assert votes.grades is not None
+    grades = votes.grades[:, 0, 0, 0]
+    graded = ~np.isnan(grades[:, 0])
+    assert grades[graded] == pytest.approx(truth[graded], abs=CAPITALISED)
+    # the third label has a token of its own; beside it, only the token that the other two share is listed
+    assert graded.tolist() == ((truth.argmax(axis=1) < 2) | (truth[:, 2] > 0.9)).tolist()
+    assert 0 < graded.sum() == how.tally.graded < ROWS
+
+
+@stubbed(Behaviour())
+async def test_a_second_run_gives_the_same_grades_from_the_ledger(stub: Stub, tmp_path: Path) -> None:
+    first = await ask(stub, tmp_path / "l.db", settings())
+    again = await ask(stub, tmp_path / "l.db", settings())
+    forced = await ask(stub, tmp_path / "l.db", settings("graded"))
+    assert stub.stats().requests == ROWS
+    assert first.grades is not None
+    for votes in (again, forced):
         assert votes.grades is not None
-        grades = votes.grades[:, 0, 0, 0]
-        graded = ~np.isnan(grades[:, 0])
-        assert grades[graded] == pytest.approx(truth[graded], abs=CAPITALISED)
-        # the third label has a token of its own; beside it, only the token that the other two share is listed
-        assert graded.tolist() == ((truth.argmax(axis=1) < 2) | (truth[:, 2] > 0.9)).tolist()
-        assert 0 < graded.sum() == how.tally.graded < ROWS
-
-    with_stub(Behaviour(), work)
+        assert (votes.grades == first.grades).all()
 
 
-def test_a_second_run_gives_the_same_grades_from_the_ledger(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        first = await ask(stub, tmp_path / "l.db", settings())
-        again = await ask(stub, tmp_path / "l.db", settings())
-        forced = await ask(stub, tmp_path / "l.db", settings("graded"))
-        assert stub.stats().requests == ROWS
-        assert first.grades is not None
-        for votes in (again, forced):
-            assert votes.grades is not None
-            assert (votes.grades == first.grades).all()
-
-    with_stub(Behaviour(), work)
-
-
-def test_hard_answers_that_were_paid_for_are_kept_unless_graded_ones_are_asked_for(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        hard = await ask(stub, tmp_path / "l.db", settings("hard"))
-        assert hard.grades is None
-        how = settings()
-        continued = await ask(stub, tmp_path / "l.db", how)
-        assert stub.stats().requests == ROWS
-        assert continued.grades is None
-        assert (continued.codes == hard.codes).all()
-        assert (how.tally.from_ledger, how.tally.calls, how.tally.hard) == (ROWS, 0, {})
-        graded = await ask(stub, tmp_path / "l.db", settings("graded"))
-        assert stub.stats().requests == 2 * ROWS
-        assert graded.grades is not None
-        # now that there are graded answers, they are used
-        assert (await ask(stub, tmp_path / "l.db", settings())).grades is not None
-        assert stub.stats().requests == 2 * ROWS
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_hard_answers_that_were_paid_for_are_kept_unless_graded_ones_are_asked_for(
+    stub: Stub, tmp_path: Path
+) -> None:
+    hard = await ask(stub, tmp_path / "l.db", settings("hard"))
+    assert hard.grades is None
+    how = settings()
+    continued = await ask(stub, tmp_path / "l.db", how)
+    assert stub.stats().requests == ROWS
+    assert continued.grades is None
+    assert (continued.codes == hard.codes).all()
+    assert (how.tally.from_ledger, how.tally.calls, how.tally.hard) == (ROWS, 0, {})
+    graded = await ask(stub, tmp_path / "l.db", settings("graded"))
+    assert stub.stats().requests == 2 * ROWS
+    assert graded.grades is not None
+    # now that there are graded answers, they are used
+    assert (await ask(stub, tmp_path / "l.db", settings())).grades is not None
+    assert stub.stats().requests == 2 * ROWS
 
 
-def test_a_hard_question_is_answered_by_the_text_of_a_graded_answer(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        graded = await ask(stub, tmp_path / "l.db", settings())
-        hard = await ask(stub, tmp_path / "l.db", settings("hard"))
-        assert stub.stats().requests == ROWS
-        assert hard.grades is None
-        assert (hard.codes == graded.codes).all()
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_a_hard_question_is_answered_by_the_text_of_a_graded_answer(stub: Stub, tmp_path: Path) -> None:
+    graded = await ask(stub, tmp_path / "l.db", settings())
+    hard = await ask(stub, tmp_path / "l.db", settings("hard"))
+    assert stub.stats().requests == ROWS
+    assert hard.grades is None
+    assert (hard.codes == graded.codes).all()
 
 
-def test_an_annotator_may_differ_from_the_run(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        panel = [Annotator(f"{stub.url}#m", name="graded"), Annotator(f"{stub.url}#m", name="hard", answers="hard")]
-        votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=settings())
-        assert votes.grades is not None
-        assert np.isnan(votes.grades[:, 1]).all()
-        assert not np.isnan(votes.grades[:, 0]).any()
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_an_annotator_may_differ_from_the_run(stub: Stub, tmp_path: Path) -> None:
+    panel = [Annotator(f"{stub.url}#m", name="graded"), Annotator(f"{stub.url}#m", name="hard", answers="hard")]
+    votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=settings())
+    assert votes.grades is not None
+    assert np.isnan(votes.grades[:, 1]).all()
+    assert not np.isnan(votes.grades[:, 0]).any()
 
 
 @pytest.mark.parametrize("constrain", [False, True])
-def test_labels_are_asked_for_and_read(constrain: bool, tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        keys = {"VLLM_BASE_URL": stub.url}
-        how = CollectSettings(environment=keys)
-        panel = [Annotator("vllm:m", constrain=constrain)]
-        votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=how)
-        assert (votes.codes >= 0).all()
-        assert votes.grades is not None
-        assert how.tally.graded == ROWS
-        assert votes.grades.sum(axis=-1).max() <= 1
-        with Ledger(tmp_path / "l.db") as ledger:
-            replies = {entry.reply for entry in ledger.entries()}
-        words = set(MOOD.labels)
-        assert replies <= (words if constrain else {f"<label>{word}</label>" for word in words})
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_labels_are_asked_for_and_read(stub: Stub, tmp_path: Path, constrain: bool) -> None:
+    keys = {"VLLM_BASE_URL": stub.url}
+    how = CollectSettings(environment=keys)
+    panel = [Annotator("vllm:m", constrain=constrain)]
+    votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=how)
+    assert (votes.codes >= 0).all()
+    assert votes.grades is not None
+    assert how.tally.graded == ROWS
+    assert votes.grades.sum(axis=-1).max() <= 1
+    with Ledger(tmp_path / "l.db") as ledger:
+        replies = {entry.reply for entry in ledger.entries()}
+    words = set(MOOD.labels)
+    assert replies <= (words if constrain else {f"<label>{word}</label>" for word in words})
 
 
-def test_a_server_that_ignores_the_request_is_noticed_once_and_remembered(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        how = settings()
-        with pytest.warns(PcsWarning, match=r"#m gives labels only, though log-probabilities") as said:
-            votes = await ask(stub, tmp_path / "l.db", how)
-        assert len(said) == 1
-        assert votes.grades is None
-        assert how.tally.hard == {grading.NOT_GIVEN: ROWS}
-        with Ledger(tmp_path / "l.db") as ledger:
-            assert ledger.graded_models() == {f"{stub.url}#m": False}
-        # what is known is not asked for again: these requests are hard, and answered by the texts of the first run
-        again = settings()
-        assert (await ask(stub, tmp_path / "l.db", again)).grades is None
-        assert stub.stats().requests == ROWS
-        assert not again.tally.hard
-        # not even if graded answers are asked for: what was paid for once is not paid for again
-        assert (await ask(stub, tmp_path / "l.db", settings("graded"))).grades is None
-        assert stub.stats().requests == ROWS
-
-    with_stub(Behaviour(logprobs="ignored"), work)
+@stubbed(Behaviour(logprobs="ignored"))
+async def test_a_server_that_ignores_the_request_is_noticed_once_and_remembered(stub: Stub, tmp_path: Path) -> None:
+    how = settings()
+    with pytest.warns(PcsWarning, match=r"#m gives labels only, though log-probabilities") as said:
+        votes = await ask(stub, tmp_path / "l.db", how)
+    assert len(said) == 1
+    assert votes.grades is None
+    assert how.tally.hard == {grading.NOT_GIVEN: ROWS}
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.graded_models() == {f"{stub.url}#m": False}
+    # what is known is not asked for again: these requests are hard, and answered by the texts of the first run
+    again = settings()
+    assert (await ask(stub, tmp_path / "l.db", again)).grades is None
+    assert stub.stats().requests == ROWS
+    assert not again.tally.hard
+    # not even if graded answers are asked for: what was paid for once is not paid for again
+    assert (await ask(stub, tmp_path / "l.db", settings("graded"))).grades is None
+    assert stub.stats().requests == ROWS
 
 
-def test_a_server_that_refuses_the_request_is_asked_again_without_it(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        how = settings()
-        with pytest.warns(PcsWarning, match=r"#m gives no log-probabilities.*not supported with this model") as said:
-            votes = await ask(stub, tmp_path / "l.db", how)
-        assert len(said) == 1
-        assert (votes.codes >= 0).all()
-        assert not how.tally.retries
-        with Ledger(tmp_path / "l.db") as ledger:
-            assert ledger.graded_models() == {f"{stub.url}#m": False}
-        asked = stub.stats().requests
-        await ask(stub, tmp_path / "l.db", settings())
-        assert stub.stats().requests == asked
-
-    with_stub(Behaviour(logprobs="refused"), work)
+@stubbed(Behaviour(logprobs="refused"))
+async def test_a_server_that_refuses_the_request_is_asked_again_without_it(stub: Stub, tmp_path: Path) -> None:
+    how = settings()
+    with pytest.warns(PcsWarning, match=r"#m gives no log-probabilities.*not supported with this model") as said:
+        votes = await ask(stub, tmp_path / "l.db", how)
+    assert len(said) == 1
+    assert (votes.codes >= 0).all()
+    assert not how.tally.retries
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.graded_models() == {f"{stub.url}#m": False}
+    asked = stub.stats().requests
+    await ask(stub, tmp_path / "l.db", settings())
+    assert stub.stats().requests == asked
 
 
-def test_a_server_that_reports_its_choice_instead_of_the_model_is_noticed(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        how = settings()
-        with pytest.warns(PcsWarning, match=r"12 of 12 answers count as hard votes: log-probabilities of the choice"):
-            votes = await ask(stub, tmp_path / "l.db", how)
-        assert votes.grades is None
-        assert how.tally.hard == {grading.AFTER_SAMPLING: ROWS}
-        with Ledger(tmp_path / "l.db") as ledger:
-            assert ledger.graded_models() == {f"{stub.url}#m": False}
-        # known by now: asked for a label alone, which the ledger has, and nothing more to say
-        await ask(stub, tmp_path / "l.db", settings())
-        assert stub.stats().requests == ROWS
-
-    with_stub(Behaviour(logprobs="after sampling"), work)
+@stubbed(Behaviour(logprobs="after sampling"))
+async def test_a_server_that_reports_its_choice_instead_of_the_model_is_noticed(stub: Stub, tmp_path: Path) -> None:
+    how = settings()
+    with pytest.warns(PcsWarning, match=r"12 of 12 answers count as hard votes: log-probabilities of the choice"):
+        votes = await ask(stub, tmp_path / "l.db", how)
+    assert votes.grades is None
+    assert how.tally.hard == {grading.AFTER_SAMPLING: ROWS}
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.graded_models() == {f"{stub.url}#m": False}
+    # known by now: asked for a label alone, which the ledger has, and nothing more to say
+    await ask(stub, tmp_path / "l.db", settings())
+    assert stub.stats().requests == ROWS
 
 
 @pytest.mark.parametrize("most", [5, 20])
@@ -279,20 +264,18 @@ def as_old(ledger: Path, old: Path) -> None:
         target.executemany(f"INSERT INTO calls VALUES ({','.join('?' * 10)})", rows)
 
 
-def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        before = await ask(stub, tmp_path / "new.db", settings("hard"))
-        as_old(tmp_path / "new.db", tmp_path / "old.db")
-        after = await ask(stub, tmp_path / "old.db", settings())
-        assert stub.stats().requests == ROWS
-        assert (before.codes == after.codes).all()
-        as_old(tmp_path / "new.db", tmp_path / "other.db")
-        with Ledger(tmp_path / "fresh.db") as ledger, Ledger(tmp_path / "other.db") as other:
-            assert ledger.import_from(other) == ROWS
-        assert (await ask(stub, tmp_path / "fresh.db", settings())).grades is None
-        assert stub.stats().requests == ROWS
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(stub: Stub, tmp_path: Path) -> None:
+    before = await ask(stub, tmp_path / "new.db", settings("hard"))
+    as_old(tmp_path / "new.db", tmp_path / "old.db")
+    after = await ask(stub, tmp_path / "old.db", settings())
+    assert stub.stats().requests == ROWS
+    assert (before.codes == after.codes).all()
+    as_old(tmp_path / "new.db", tmp_path / "other.db")
+    with Ledger(tmp_path / "fresh.db") as ledger, Ledger(tmp_path / "other.db") as other:
+        assert ledger.import_from(other) == ROWS
+    assert (await ask(stub, tmp_path / "fresh.db", settings())).grades is None
+    assert stub.stats().requests == ROWS
 
 
 def test_the_key_of_a_hard_question_is_that_of_earlier_versions() -> None:
@@ -307,23 +290,21 @@ def test_the_key_of_a_hard_question_is_that_of_earlier_versions() -> None:
     assert call_key("m", request, 0).own.hex() == "0800d30a7dc92b9329a35c5c76345bbb"
 
 
-def test_what_is_known_about_models_is_imported_and_pruned(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        name = f"{stub.url}#m"
-        await ask(stub, tmp_path / "a.db", settings())
-        with Ledger(tmp_path / "b.db") as ledger, Ledger(tmp_path / "a.db") as other:
-            assert ledger.graded_models() == {}
-            ledger.import_from(other)
-            assert ledger.graded_models() == {name: True}
-            grades = (await ask(stub, tmp_path / "b.db", settings())).grades
-            assert grades is not None
-            assert stub.stats().requests == ROWS
-            ledger.prune(model="another")
-            assert ledger.graded_models() == {name: True}
-            ledger.prune(model=name)
-            assert ledger.graded_models() == {}
-
-    with_stub(Behaviour(), work)
+@stubbed(Behaviour())
+async def test_what_is_known_about_models_is_imported_and_pruned(stub: Stub, tmp_path: Path) -> None:
+    name = f"{stub.url}#m"
+    await ask(stub, tmp_path / "a.db", settings())
+    with Ledger(tmp_path / "b.db") as ledger, Ledger(tmp_path / "a.db") as other:
+        assert ledger.graded_models() == {}
+        ledger.import_from(other)
+        assert ledger.graded_models() == {name: True}
+        grades = (await ask(stub, tmp_path / "b.db", settings())).grades
+        assert grades is not None
+        assert stub.stats().requests == ROWS
+        ledger.prune(model="another")
+        assert ledger.graded_models() == {name: True}
+        ledger.prune(model=name)
+        assert ledger.graded_models() == {}
 
 
 TOPIC = Part("topic", "What is it about?", ("economy", "health", "world news"))
@@ -349,36 +330,32 @@ def probabilities_of(part: Part) -> list[list[float]]:
     return rows
 
 
-def test_each_variable_of_one_call_has_the_probabilities_of_its_own_labels(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        for part in (TOPIC, TONE):
-            how = settings()
-            votes = await ask(stub, tmp_path / "l.db", how, part_task(part.name))
-            assert votes.grades is not None
-            assert votes.grades[:, 0, 0, 0] == pytest.approx(np.array(probabilities_of(part)), abs=CAPITALISED * 0.5)
-            assert (how.tally.graded, how.tally.hard) == (ROWS, {})
+@stubbed(Behaviour())
+async def test_each_variable_of_one_call_has_the_probabilities_of_its_own_labels(stub: Stub, tmp_path: Path) -> None:
+    for part in (TOPIC, TONE):
         how = settings()
-        listed = await ask(stub, tmp_path / "l.db", how, part_task("frames", "health"))
-        assert listed.grades is None  # a list of labels has no probability for each of them
-        assert (how.tally.from_ledger, how.tally.hard) == (ROWS, {})
-        assert stub.stats().requests == ROWS  # the first variable pays for all
-        with Ledger(tmp_path / "l.db") as ledger:
-            assert ledger.graded_models() == {f"{stub.url}#m": True}
-
-    with_stub(Behaviour(), work)
-
-
-def test_the_order_of_variables_and_labels_changes_places_and_no_probability(tmp_path: Path) -> None:
-    async def work(stub: Stub) -> None:
-        annotators = [Annotator(f"{stub.url}#m")]
-        task, where = part_task("topic"), tmp_path / "l.db"
-        votes = await collect(task, items(), annotators, ["original", "order"], ledger=where, settings=settings())
+        votes = await ask(stub, tmp_path / "l.db", how, part_task(part.name))
         assert votes.grades is not None
-        same = votes.codes[:, 0, 0, 0] == votes.codes[:, 0, 1, 0]
-        assert votes.grades[same, 0, 0, 0] == pytest.approx(votes.grades[same, 0, 1, 0], abs=CAPITALISED * 0.5)
-        assert same.any()
+        assert votes.grades[:, 0, 0, 0] == pytest.approx(np.array(probabilities_of(part)), abs=CAPITALISED * 0.5)
+        assert (how.tally.graded, how.tally.hard) == (ROWS, {})
+    how = settings()
+    listed = await ask(stub, tmp_path / "l.db", how, part_task("frames", "health"))
+    assert listed.grades is None  # a list of labels has no probability for each of them
+    assert (how.tally.from_ledger, how.tally.hard) == (ROWS, {})
+    assert stub.stats().requests == ROWS  # the first variable pays for all
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.graded_models() == {f"{stub.url}#m": True}
 
-    with_stub(Behaviour(), work)
+
+@stubbed(Behaviour())
+async def test_the_order_of_variables_and_labels_changes_places_and_no_probability(stub: Stub, tmp_path: Path) -> None:
+    annotators = [Annotator(f"{stub.url}#m")]
+    task, where = part_task("topic"), tmp_path / "l.db"
+    votes = await collect(task, items(), annotators, ["original", "order"], ledger=where, settings=settings())
+    assert votes.grades is not None
+    same = votes.codes[:, 0, 0, 0] == votes.codes[:, 0, 1, 0]
+    assert votes.grades[same, 0, 0, 0] == pytest.approx(votes.grades[same, 0, 1, 0], abs=CAPITALISED * 0.5)
+    assert same.any()
 
 
 def test_a_variable_without_its_tag_is_a_hard_vote(tmp_path: Path) -> None:

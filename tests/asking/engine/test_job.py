@@ -134,7 +134,6 @@ def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch
         digest_of(models=[Annotator("scripted:hash", version="2")]),
         digest_of(models=["scripted:hash", "scripted:hash/ling-1s"]),
         digest_of(models=[longer]),
-        digest_of(models=[Annotator("scripted:hash", cut="tail")]),
         digest_of(relations=["original", "case"]),
         digest_of(relations=["original", OWN, "case"]),
         digest_of(relations=["original", "case", replace(OWN, prompt="Write it: {text}")]),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pcs_annotator.asking.annotators.elicitation import Elicitation, Messages, Stated, elicitation_of
 from pcs_annotator.asking.annotators.extraction import EXTRACTION_TOKENS, answer_form, read_quotations
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
-from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
+from pcs_annotator.asking.annotators.length import estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import (
     AnswerFormat,
     OtherAnswer,
@@ -69,7 +69,6 @@ class Annotator:
         style: `plain` for models without a system role.
         max_tokens: Maximum length of an answer, None for no limit; by default more if probabilities are asked for. A
             model that reasons in its answer needs more, such as 4096.
-        cut: Which part of a text to keep if it is too long for the model.
         constrain: Whether to restrict answers to the labels, for models that support it.
         answers: Whether to ask for log-probabilities, which make a graded vote; None for what the run says.
 
@@ -86,7 +85,6 @@ class Annotator:
     name: str = ""
     style: PromptStyle = "chat"
     max_tokens: int | None = USUAL_TOKENS
-    cut: CutPolicy = "head+tail"
     constrain: bool = True
     answers: Answers | None = None
     version: str = ""
@@ -140,7 +138,7 @@ class Annotator:
                 task = self._with_room(task, text, answer, model.context_tokens)
             room = model.context_tokens - self._reserved(task, self._fixed_part(task, answer))
             parts = text.split(BETWEEN, 1) if task.pair else [text]
-            fitted = [fit_text(part, room // len(parts), self.cut) for part in parts]
+            fitted = [fit_text(part, room // len(parts)) for part in parts]
             text, cut = BETWEEN.join(part.text for part in fitted), sum(part.cut for part in fitted)
             if not text.strip():
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)

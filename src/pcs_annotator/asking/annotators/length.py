@@ -2,9 +2,7 @@
 
 from bisect import bisect_right
 from math import ceil
-from typing import Literal, NamedTuple
-
-CutPolicy = Literal["head", "tail", "head+tail"]
+from typing import NamedTuple
 
 GAP = " […] "
 _CHARACTERS_PER_TOKEN = 3.5
@@ -34,22 +32,22 @@ def estimate_tokens(text: str) -> int:
     return ceil(size / _CHARACTERS_PER_TOKEN + extra * _TOKENS_PER_EXTRA_BYTE)
 
 
-def fit_text(text: str, max_tokens: int, policy: CutPolicy = "head+tail") -> Fitted:
-    """Return as much of a text as fits into `max_tokens`: its start, its end, or both with ` […] ` between them.
+def fit_text(text: str, max_tokens: int) -> Fitted:
+    """Return as much of a text as fits into `max_tokens`: its start and its end with ` […] ` between them.
 
-    A cut is at a space if one is near.
+    A cut is at a space if one is near. Where there is no room for both, it is the start alone.
 
-    >>> fit_text("one two three four five six", 4, "head")
-    Fitted(text='one two three', cut=14)
+    >>> fit_text("one two three four five six", 7)
+    Fitted(text='one two […] six', cut=17)
     """
     if estimate_tokens(text) <= max_tokens:
         return Fitted(text, 0)
     room = max_tokens - estimate_tokens(GAP)
-    if policy == "head+tail" and room >= 2:
-        head, tail = _head(text, room - room // 2), _tail(text, room // 2)
-        return Fitted(head + GAP + tail, len(text) - len(head) - len(tail))
-    kept = _tail(text, max_tokens) if policy == "tail" else _head(text, max_tokens)
-    return Fitted(kept, len(text) - len(kept))
+    if room < 2:
+        kept = _head(text, max_tokens)
+        return Fitted(kept, len(text) - len(kept))
+    head, tail = _head(text, room - room // 2), _tail(text, room // 2)
+    return Fitted(head + GAP + tail, len(text) - len(head) - len(tail))
 
 
 def _head(text: str, max_tokens: int) -> str:
@@ -60,7 +58,7 @@ def _head(text: str, max_tokens: int) -> str:
 
 
 def _tail(text: str, max_tokens: int) -> str:
-    return _head(text[-_most(max_tokens) - 1 :][::-1], max_tokens)[::-1] if max_tokens > 0 else ""
+    return _head(text[-_most(max_tokens) - 1 :][::-1], max_tokens)[::-1]
 
 
 def _most(max_tokens: int) -> int:

@@ -24,14 +24,9 @@ LONGEST_PAUSE = 60.0
 
 
 class LearnedRate:
-    """A rate that is unlimited until a tenth of the calls is refused (429), and close to the limit soon after.
+    """A rate without a limit until a tenth of the calls is refused (429), and close to it soon after.
 
-    It is unknown how many of the answers before the first cut were part of an allowed burst, so the rate starts low and
-    doubles every second until the next refusal, which comes near the limit. From then on every refusal measures the
-    limit: it is between the rate of answers since the last refusal and the rate of sending. The rate is set 3 % below
-    and rises again, slowly at first. Now and then a refusal is answered with a trial of twice the rate instead: if not
-    many more are refused, refusals have another cause, and the next one doubles the rate again. After an outage, the
-    rate soon is what it was before.
+    `docs/design/pace.md` says how, and what it reaches.
     """
 
     def __init__(self) -> None:
@@ -192,10 +187,8 @@ GONE_AFTER = 100
 class Pace:
     """Lets calls to one model through as fast as the model accepts them, which it learns from the answers.
 
-    *In flight*: a window that starts small and doubles every round trip up to the maximum; it is halved when two calls
-    in five fail, and the maximum with it when the process may open no more connections. *Rate*: see `LearnedRate`;
-    `x-ratelimit-*` headers are obeyed before the allowance runs out. *Circuit breaker*: after many failures in a row,
-    all calls to the model raise `ModelDown`.
+    It limits calls in flight by a window and their rate as `LearnedRate` does, and obeys `x-ratelimit-*` headers. After
+    many failures in a row, all calls to the model raise `ModelDown`.
     """
 
     def __init__(

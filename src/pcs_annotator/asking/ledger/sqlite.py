@@ -254,13 +254,13 @@ class Ledger(LedgerAdmin):
     def _lock(self, key: bytes) -> bool:
         if sys.platform == "win32":
             return True
-        with self._explained():
-            if self._claims is None:
+        if self._claims is None:
+            with self._explained():
                 self._claims = Path(f"{self.path}-claims").open("wb")  # noqa: SIM115  # closed with the ledger
-            try:
-                fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
-            except BlockingIOError:
-                return False
+        try:
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
+        except BlockingIOError:
+            return False
         return True
 
     def give_up(self, key: bytes) -> None:
