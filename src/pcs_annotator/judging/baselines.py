@@ -99,17 +99,16 @@ def mean_scores(by_annotator: Floats, who: str) -> Floats:
     return np.asarray(np.round(scores, DECIMALS))
 
 
-@baseline("zero-shot")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ZeroShot:
-    """One call per text: 1 for the label of the first answer on the unchanged text (RQ1 of Salimian et al.).
+class _Share:
+    """The share of first answers on the unchanged text, averaged over annotators; subclasses say which are asked."""
 
-    Several annotators are averaged, so select one for the paper's figure.
-    """
+    name: ClassVar[str]
+    graded: ClassVar[bool] = False  # whether answers count with their log-probabilities
+    draws: ClassVar[int | None] = 1  # how many answers to the same question count; None for all
 
-    name: ClassVar[str] = "zero-shot"
-    graded: ClassVar[bool] = False
-    draws: int | None = 1  # use only the first draws; all of them when None
+    def rows(self, votes: Votes) -> list[int]:
+        """Return the positions of the annotators that it asks."""
+        return plain_rows(votes, self.name)
 
     def scores(self, votes: Votes) -> Floats:
         """Return the share of draws for every label, averaged over annotators."""
@@ -123,14 +122,19 @@ class ZeroShot:
         cells = cells_of(votes, self.rows(votes), [original_column(votes, self.name)], self.draws)
         return Asks(cells, graded=self.graded)
 
-    def rows(self, votes: Votes) -> list[int]:
-        """Return the positions of the annotators that it asks."""
-        return plain_rows(votes, self.name)
+
+@baseline("zero-shot")
+class ZeroShot(_Share):
+    """One call per text: 1 for the label of the first answer on the unchanged text (RQ1 of Salimian et al.).
+
+    Several annotators are averaged, so select one for the paper's figure.
+    """
+
+    name: ClassVar[str] = "zero-shot"
 
 
 @baseline("majority-vote")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MajorityVote(ZeroShot):
+class MajorityVote(_Share):
     """The share of annotators that give a label to the unchanged text, one call each (RQ3 of Salimian et al.)."""
 
     name: ClassVar[str] = "majority-vote"
@@ -147,37 +151,31 @@ class MajorityVote(ZeroShot):
 
 
 @baseline("self-consistency")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelfConsistency(ZeroShot):
+class SelfConsistency(_Share):
     """The share of draws on the unchanged text that give a label: the same question asked several times.
 
     Wang et al. 2022, arXiv:2203.11171: of m sampled answers a_1 … a_m take arg max_a Σ_i 1[a_i = a]; the score is the
-    m-th part of that sum. Set `draws` to the number of calls that another method makes, to compare it with that one.
+    m-th part of that sum.
     """
 
     name: ClassVar[str] = "self-consistency"
-    draws: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.draws is not None and self.draws < 1:
-            raise ValueError(f"draws must be 1 or more, or None for all of them, not {self.draws}")
+    draws: ClassVar[int | None] = None
 
     def rows(self, votes: Votes) -> list[int]:
-        """Return the positions of the annotators, all of which must have been asked often enough."""
+        """Return the positions of the annotators, all of which must have been asked several times."""
         rows = plain_rows(votes, self.name)
         drawn = (votes.codes[:, rows, original_column(votes, self.name)] >= 0).any(axis=0).sum(axis=1)
         fewest = int(np.argmin(drawn))
-        if drawn[fewest] < (self.draws or 2):
+        if drawn[fewest] < 2:
             raise UndefinedMetric(
-                f"self-consistency needs {self.draws or 'several'} draws of the original, and "
-                f"{votes.annotators[rows[fewest]]} has {drawn[fewest]}: record them with --draws {self.draws or 5}"
+                f"self-consistency needs several draws of the original, and {votes.annotators[rows[fewest]]} has "
+                f"{drawn[fewest]}: record them with --draws 5"
             )
         return rows
 
 
 @baseline("logprob")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogProb(ZeroShot):
+class LogProb(_Share):
     """The probabilities that the model gives to the labels in its first answer on the unchanged text; no learning.
 
     What went to no label is left out, so that rows sum to 1. An answer without log-probabilities, from a model that
@@ -245,35 +243,30 @@ def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedBaseline:
-    """A method that uses the probabilities stated about the original."""
+    """The probabilities stated about the original in the first answer."""
 
     name: str  # the name for tables, and the kind of elicitation to use
-    draws: int | None = 1  # average only the first draws; all of them when None
 
     def source(self, votes: Votes) -> tuple[list[int], Floats]:
         """Return the annotators to use, and all stated probabilities; `…-k` takes the only number of guesses."""
         any_k, like = self.name.endswith("-k"), self.name.removesuffix("k")
         record = f"{like}2" if any_k else self.name
-        record_found = elicited(
-            votes, lambda kind: kind.startswith(like) if any_k else kind == self.name, self.name, record
-        )
-        kinds = sorted({kind_of(votes.annotators[row]) for row in record_found[0]}, key=guesses_of)
+        rows, stated = elicited(votes, lambda kind: kind.startswith(like), self.name, record)
+        kinds = sorted({kind_of(votes.annotators[row]) for row in rows}, key=guesses_of)
         if len(kinds) > 1:
             raise UndefinedMetric(
-                f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: set k"
+                f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: select one of them"
             )
-        return record_found
+        return rows, stated
 
     def scores(self, votes: Votes) -> Floats:
-        """Return the probabilities stated about the original, averaged over draws, then over annotators."""
+        """Return the probabilities stated about the original, averaged over annotators."""
         rows, stated = self.source(votes)
-        shares = complete(stated[:, rows, original_column(votes, self.name), : self.draws])
-        answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
-        return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1), self.name)
+        return mean_scores(complete(stated[:, rows, original_column(votes, self.name), 0]), self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return the answers on the original that it uses, of one or two calls each."""
-        return Asks(cells_of(votes, self.source(votes)[0], [original_column(votes, self.name)], self.draws))
+        return Asks(cells_of(votes, self.source(votes)[0], [original_column(votes, self.name)], 1))
 
 
 @baseline("ling-1s")
@@ -287,18 +280,18 @@ def linguistic() -> StatedBaseline:
 
 
 @baseline("1s-top-k")
-def one_step(k: int | str = "k") -> StatedBaseline:
+def one_step() -> StatedBaseline:
     """Return 1S top-k: the probabilities stated for k guesses; the rest is spread evenly over the other labels.
 
     Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Verb. 1S top-k”, “Verb. 2S top-k”).
     """
-    return StatedBaseline(name=f"1s-top-{k}")
+    return StatedBaseline(name="1s-top-k")
 
 
 @baseline("2s-top-k")
-def two_steps(k: int | str = "k") -> StatedBaseline:
+def two_steps() -> StatedBaseline:
     """Return 2S top-k, which asks for the probabilities in a second prompt."""
-    return StatedBaseline(name=f"2s-top-{k}")
+    return StatedBaseline(name="2s-top-k")
 
 
 @baseline("spuq")
@@ -325,10 +318,9 @@ class Spuq:
         if stated is None:
             signs = np.where(answers >= 0, answers == guess[:, :, np.newaxis, np.newaxis], np.nan)
         else:
-            stated_there, own_answer = stated[:, rows][:, :, columns], np.maximum(answers, 0)[..., np.newaxis]
-            sure = np.take_along_axis(stated_there, own_answer, axis=-1)[
-                ..., 0
-            ]  # what each annotator stated for its own answer
+            # what each annotator stated for its own answer
+            own_answer = np.maximum(answers, 0)[..., np.newaxis]
+            sure = np.take_along_axis(stated[:, rows][:, :, columns], own_answer, axis=-1)[..., 0]
             signs = np.where(answers >= 0, np.clip(sure, 0.0, 1.0), np.nan)
         compared = np.where(guess >= 0, (~np.isnan(signs)).sum(axis=(2, 3)), 0)
         compared_rows = int((compared > 0).any(axis=1).sum())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Votes
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.judging.baselines import Baseline, SelfConsistency, Spuq, baselines, linguistic, one_step, two_steps
+from pcs_annotator.judging.baselines import Baseline, SelfConsistency, Spuq, StatedBaseline, baselines
 from pcs_annotator.judging.evaluate.methods import ready
 from tests.builders import the
 from tests.judging.strategies import LABELS
@@ -240,10 +240,9 @@ CALLS = [
     (baselines.create("zero-shot"), 1),
     (baselines.create("logprob"), 1),
     (SelfConsistency(), 5),
-    (SelfConsistency(draws=3), 3),
-    (one_step(2), 1),
-    (two_steps(), 2),
-    (linguistic(), 1),
+    (StatedBaseline(name="1s-top-2"), 1),
+    (baselines.create("2s-top-k"), 2),
+    (baselines.create("ling-1s"), 1),
     # original, two paraphrases and their rewriting, dummy
     (Spuq(), 6),
     # intra-sample uses all answers on the original
@@ -272,16 +271,8 @@ def test_confidence_that_was_stated_about_the_original_only_is_refused() -> None
 
 
 def test_numbers_of_guesses_are_not_mixed() -> None:
-    with pytest.raises(UndefinedMetric, match="1s-top-2, 1s-top-3: set k"):
-        one_step().scores(five_draws())
-    assert one_step(3).name == "1s-top-3"
-
-
-def test_more_draws_than_were_recorded_are_refused() -> None:
-    with pytest.raises(UndefinedMetric, match=r"6 draws.*gemma has 5: .*--draws 6"):
-        SelfConsistency(draws=6).scores(five_draws())
-    with pytest.raises(ValueError, match="not 0"):
-        SelfConsistency(draws=0)
+    with pytest.raises(UndefinedMetric, match="1s-top-2, 1s-top-3: select one"):
+        baselines.create("1s-top-k").scores(five_draws())
 
 
 def test_a_single_label_has_all_the_confidence_whatever_was_stated() -> None:
