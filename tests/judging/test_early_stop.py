@@ -63,6 +63,18 @@ def with_evidence(draw: st.DrawFn, votes: Votes, weights: Weights) -> Weights:
     return replace(weights, evidence=evidence)
 
 
+def exact(panel: HardPanel) -> ExactStop:
+    return ExactStop(panel.weights, panel.votes.labels, panel.order)
+
+
+def calibrated(panel: Panel) -> ExactStop:
+    return ExactStop(panel.weights, panel.votes.labels, panel.order, panel.calibrator)
+
+
+def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Weights:
+    return Weights.normalised(votes, np.array(annotators), np.array(relations))
+
+
 class OneByOne:
     """A strategy that asks one cell at a time."""
 
@@ -77,32 +89,12 @@ class OneByOne:
         return min(self.rule.needed(cells), 1)
 
 
-def exact(panel: HardPanel) -> ExactStop:
-    return ExactStop(panel.weights, panel.votes.labels, panel.order)
-
-
-def calibrated(panel: Panel) -> ExactStop:
-    return ExactStop(panel.weights, panel.votes.labels, panel.order, panel.calibrator)
-
-
-def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Weights:
-    return Weights.normalised(votes, np.array(annotators), np.array(relations))
-
-
 @given(hard_panels())
 def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: HardPanel) -> None:
     stopped = simulate(panel.votes, exact(panel))
     early, late = (choose(score(votes, panel.weights), votes.labels) for votes in (stopped, panel.votes))
     np.testing.assert_array_equal(early, late)
     np.testing.assert_array_equal(stopped.silent, panel.votes.silent)
-
-
-@given(hard_panels())
-def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: HardPanel) -> None:
-    rule = exact(panel)
-    np.testing.assert_array_equal(
-        asked_in(simulate(panel.votes, rule)), asked_in(simulate(panel.votes, OneByOne(rule)))
-    )
 
 
 @given(hard_panels())

@@ -67,18 +67,6 @@ def test_confidence_from_fewer_rows_is_rough_by_the_interval_of_accuracy() -> No
     assert (raw.calibrated, raw.margin) == (False, None)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5])
-def test_one_to_five_gold_rows_give_no_confidence_no_promise_and_no_figure(rows: int) -> None:
-    votes, names = simulated_votes([0.9, 0.8], items=30)
-    gold: list[str | None] = [*names[:rows], *[None] * (30 - rows)]
-    model = quiet_learn(votes, gold, replace(HOW, optimiser="auto", resamples=5))
-    assert (model.calibrator, model.margin) == (None, None)
-    assert reason_of(model).startswith("1 gold row is too few" if rows == 1 else f"{rows} gold rows are too few")
-    details = model.weights.diagnostics
-    assert not details.annotator_intervals
-    assert not details.relation_intervals
-
-
 def test_a_promise_says_how_gold_was_split() -> None:
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=60)
     few = the(learn_model(votes, gold, HOW).certificate)
@@ -304,3 +292,10 @@ def test_labels_of_gold_rows_come_from_fits_that_did_not_see_them_and_others_fro
         assert votes.labels[found[row]] == held_out[votes.ids[row]]
     assert (found[51:] == model.judged(votes).best[51:]).all()
     assert trial.judged.right.sum() == (found[:40] == truth[:40]).sum()
+
+
+def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
+    votes, names = simulated_votes([0.9, 0.8], items=30)
+    model = quiet_learn(votes, [names[0]] * 30, replace(HOW, resamples=5))
+    assert (model.calibrator, model.margin) == (None, None)
+    assert not model.weights.diagnostics.annotator_intervals

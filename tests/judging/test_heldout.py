@@ -113,13 +113,6 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
     assert len(policies) == 5
 
 
-def test_fewer_rows_than_folds_means_leaving_one_out() -> None:
-    votes, names = simulated_votes([0.8, 0.6], items=3)
-    found = cross_fit(LinearRegression(), votes, coded(votes, names), Splits(folds=10))
-    np.testing.assert_allclose(found.scores.sum(axis=1), 1)
-    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
-
-
 @dataclass(frozen=True)
 class Recording:
     """Records which rows it was given."""

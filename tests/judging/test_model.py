@@ -26,18 +26,6 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
     assert (silent.scores, silent.confidence) == ({"fake": 0.5, "real": 0.5}, None)
 
 
-def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
-    votes = votes_of([[[0, 1, 1, 1]], [[-1, -1, -1, -1]]])
-    calibrator = Calibrator(labels=("real", "fake"), slope=0.7, offsets=np.array([-0.2, 0.2]))
-    first, silent = Model(weights=Weights.uniform(votes), calibrator=calibrator).judge(votes)
-    raised = {"fake": (0.27 / 1.04) ** 0.7 * np.exp(0.2), "real": (0.77 / 1.04) ** 0.7 * np.exp(-0.2)}
-    assert first.label == "real"
-    assert first.confidence == pytest.approx(raised["real"] / sum(raised.values()))
-    assert first.probabilities["real"] == first.confidence
-    assert sum(first.probabilities.values()) == pytest.approx(1)
-    assert (silent.confidence, silent.probabilities) == (None, {})
-
-
 def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score() -> None:
     votes = votes_of([[[0, 1, 1, 1]], [[1, 1, 1, 1]]])
     calibrator = Calibrator(labels=votes.labels, slope=1.0, offsets=np.array([2.0, 0.0]))

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from scipy.special import log_softmax
 
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.base.errors import MismatchError
-from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging import score as scoring
 from pcs_annotator.judging.score import MIN_GRADE, choose, read_votes, softmax
@@ -97,13 +94,6 @@ def test_evidence_about_other_labels_is_refused() -> None:
         score(votes, replace(Weights.uniform(votes), evidence=evidence))
 
 
-def test_weights_for_more_relations_than_the_votes_have_are_renormalised() -> None:
-    votes = votes_of([[[FAKE, REAL, REAL], [REAL, REAL, FAKE]]])
-    weights = weights_of(votes, [0.5, 0.5], [0.3, 0.1, 0.6])
-    fewer = votes.select(relations=["original", "r1"], annotators=["a0"])
-    np.testing.assert_allclose(score(fewer, weights), [[0.75, 0.25]], atol=1e-12)
-
-
 def test_evidence_is_added_over_votes_whatever_the_order_of_labels() -> None:
     rng = np.random.default_rng(3)
     votes = silenced(simulated_votes([0.7, 0.6], items=20, relations=2)[0], 0.3)
@@ -143,11 +133,6 @@ def test_ties_go_to_the_first_name_in_the_alphabet() -> None:
 
 def test_softmax_survives_huge_logits() -> None:
     np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1.0, 0.0], [0.5, 0.5]], atol=1e-12)
-
-
-@given(logits=arrays(np.float64, (5, 3), elements=st.floats(-800, 800)))
-def test_log_softmax_equals_that_of_scipy(logits: Floats) -> None:
-    np.testing.assert_array_equal(scoring.log_softmax(logits), log_softmax(logits, axis=1))
 
 
 def with_grades(codes: object, grades: object, labels: tuple[str, ...] = ("fake", "real")) -> Votes:
@@ -212,9 +197,3 @@ def test_log_odds_are_averaged_over_draws_and_over_questions() -> None:
     np.testing.assert_allclose(-np.diff(read_votes(votes, "mean log-odds")[0, 0], axis=1)[:, 0], gaps / 2, atol=1e-6)
     shares = np.array([[(0.8 + 0) / 2, (0.2 + 1) / 2], [0.5, 0.5], [0, 0]])
     np.testing.assert_allclose(read_votes(votes, "shares")[0, 0], shares, atol=1e-6)
-
-
-def test_hard_votes_read_the_same_as_shares_and_as_log_odds() -> None:
-    votes = silenced(simulated_votes([0.7, 0.6], items=20)[0], 0.3)
-    votes = replace(votes, codes=np.concatenate([votes.codes, votes.codes[::-1]], axis=3))
-    np.testing.assert_allclose(read_votes(votes, "log-odds"), votes.shares(), atol=1e-12)

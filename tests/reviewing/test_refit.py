@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.judging.promise.certificate import Certificate, no_promise
+from pcs_annotator.judging.promise.certificate import Certificate
 from pcs_annotator.judging.promise.promise import Promise
 from pcs_annotator.judging.promise.thresholds import RowsNeeded
 from pcs_annotator.reviewing.refit import Refits, changes_between, rows_to_go
@@ -129,7 +129,7 @@ def review(run: Path) -> Iterator[Review]:
 
 def certificate(*, holds: bool, needed: RowsNeeded | None = None) -> Certificate:
     promise = Promise(max_error=0.1)
-    found = no_promise(promise, 100, "too few", needed)
+    found = Certificate(promise=promise, gold_rows=100, thresholds={}, why_not="too few", rows_needed=needed)
     return Certificate(promise=promise, gold_rows=100, thresholds={"": 0.9}) if holds else found
 
 

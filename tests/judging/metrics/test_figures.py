@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from pcs_annotator.base.errors import UndefinedMetric
 from pcs_annotator.core.arrays import Codes, Floats
@@ -204,12 +204,6 @@ def test_a_figure_needs_nearly_all_resamples() -> None:
     resampled[0] = np.nan
     assert metrics.estimate_of(0.6, resampled, 50, 0.9) is None
     assert metrics.estimate_of(np.nan, np.linspace(0.4, 0.8, 9), 50, 0.9) is None
-
-
-def test_macro_f1_equals_scikit_learn_without_ties() -> None:
-    rng = np.random.default_rng(0)
-    scores, gold = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60).astype(np.int8)
-    assert macro_f1(scores, gold) == pytest.approx(f1_score(gold, scores.argmax(axis=1), average="macro"))
 
 
 def test_reliability_by_hand() -> None:

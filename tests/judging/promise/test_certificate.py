@@ -1,27 +1,16 @@
 """Promises that are tested again and again while gold rows come in; the large version is `benchmarks/looks.py`."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pcs_annotator import Votes
-from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.heldout import Judged
-from pcs_annotator.judging.promise.certificate import (
-    Certificate,
-    Fingerprint,
-    audit,
-    certify,
-    fingerprint,
-    in_force,
-    no_promise,
-    ratio_bound,
-)
+from pcs_annotator.judging.promise.certificate import Fingerprint, audit, certify, fingerprint, in_force, ratio_bound
 from pcs_annotator.judging.promise.promise import Promise
-from pcs_annotator.judging.promise.thresholds import EVERY_LABEL, RowsNeeded
+from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from tests.judging.promise.test_thresholds import LABELS, judged
 
 PROMISE = Promise(max_error=0.1)
@@ -83,22 +72,6 @@ def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
     shown = found.with_coverage(taken)
     assert (shown.accepted_share, shown.review_rows) == (0.5, 2)
     assert found.with_coverage(np.zeros(0, dtype=np.bool_)).accepted_share == 0
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE),
-        no_promise(PROMISE, 3, "too few", RowsNeeded(40, 60)),
-        replace(
-            certify(judged([0.9] * 60, [True] * 60), LABELS, Promise(max_error=0.1, per_label=True)),
-            fingerprint=Fingerprint("a", "b", "1"),
-            audit=audit(PROMISE, 30, 1),
-        ),
-    ],
-)
-def test_a_certificate_survives_json(found: Certificate) -> None:
-    assert from_plain(Certificate, json.loads(json.dumps(to_plain(found)))) == found
 
 
 def test_a_revoked_certificate_accepts_nothing() -> None:

@@ -29,9 +29,6 @@ def drawn(rows: int, seed: int) -> Judged:
 def test_an_error_rate_outside_0_to_1_is_refused(max_error: float) -> None:
     with pytest.raises(ConfigError, match=f"max_error is {max_error}"):
         Promise(max_error=max_error)
-
-
-def test_full_certainty_is_refused() -> None:
     with pytest.raises(ConfigError, match="certainty is 1"):
         Promise(max_error=0.1, certainty=1)
 

@@ -178,10 +178,10 @@ def _tidy(name: str, label: str, other: str, estimate: Estimate) -> list[Content
     return [name, label, other, estimate.value, *estimate.interval, estimate.n]
 
 
-def shown(estimate: Estimate, digits: int = 2) -> str:
+def shown(estimate: Estimate) -> str:
     """Return a figure with its interval as text."""
-    low, high = estimate.interval.rounded(digits)
-    return f"{estimate.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    low, high = estimate.interval.rounded(2)
+    return f"{estimate.value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:

@@ -304,9 +304,9 @@ def _failed(judged: Judged, left: Mask, names: Sequence[str], promise: Promise, 
     return float((over & (rows >= promise.rows_at(level / parts))).sum()) / parts
 
 
-def no_promise(promise: Promise, rows: int, why: str, needed: RowsNeeded | None = None) -> Certificate:
+def no_promise(promise: Promise, rows: int, why: str) -> Certificate:
     """Return a certificate that promises nothing and says why."""
-    return Certificate(promise=promise, gold_rows=rows, thresholds={}, why_not=why, rows_needed=needed)
+    return Certificate(promise=promise, gold_rows=rows, thresholds={}, why_not=why)
 
 
 def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
