@@ -24,7 +24,7 @@ from pcs_annotator.models.resolve import resolve_model
 from pcs_annotator.models.scripted import ScriptedModel
 from tests.asking.virtual_time import run_virtually
 from tests.models.hostile import CASES, SILENT, WAITING, WAITS, ask, packed, serving
-from tests.models.stub import KEY, ask_once, completion, run, says
+from tests.models.stub import KEY, ask_once, run, says
 from tests.models.stub import serving as serving_stub
 
 TASK = Task("Is it so?", ["yes", "no"])
@@ -77,17 +77,6 @@ def test_the_same_holds_for_anthropic() -> None:
     for usage in (few, [1], odd):
         with pytest.warns(PcsWarning, match="answers as 'claude-x-1'"):
             assert run(counted(usage)) == "yes"
-
-
-def test_a_server_that_names_the_model_with_its_date_is_fine() -> None:
-    async def go(named: str) -> str:
-        async with serving_stub(says(completion(model=named))) as stub:
-            return (await ask_once(resolve_model(f"{stub.url}#org/my-model", {}))).text
-
-    for named in ("org/my-model", "my-model-2026-01-31", "My-Model:latest", "provider/my-model-001", ""):
-        assert run(go(named)) == "positive"
-    with pytest.warns(PcsWarning, match=f"answers as '{'x' * 50}"):
-        run(go("x" * 5000))
 
 
 @pytest.mark.parametrize("wait", WAITS)

@@ -49,13 +49,6 @@ def test_a_model_answers_in_order_and_bound_settings_do_not_change_its_name() ->
         assert run(go(given)) == ["positive", "negative"]
 
 
-def test_generic_fake_model_gives_usage_and_finish() -> None:
-    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    model = saying("hi", usage_metadata=usage, response_metadata={"finish_reason": "length"})
-    reply = run(ask_once(resolve_model(model)))
-    assert (reply.text, reply.finish, reply.usage.output_tokens) == ("hi", "length", 2)
-
-
 def test_parts_are_joined_and_a_plain_text_is_taken() -> None:
     class Chain:
         async def ainvoke(self, turns: object) -> str:

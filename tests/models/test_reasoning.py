@@ -1,5 +1,4 @@
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from pcs_annotator.asking.engine.call import Asker, Rewriter
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.sqlite import Ledger
 from pcs_annotator.core.chat import THINKING_TOKENS, ChatModel, Reply, Usage
-from pcs_annotator.models.reasoning import has_thought, notice_thinking, with_room
+from pcs_annotator.models.reasoning import has_thought, with_room
 from pcs_annotator.models.resolve import resolve_model
 from tests.models.stub import Answer, Stub, completion, question, run, serving
 
@@ -116,12 +115,6 @@ def test_requests_without_a_limit_stay_without() -> None:
 @pytest.mark.parametrize("usage", [None, 3, {}, {"completion_tokens_details": None}])
 def test_strange_usage_is_no_sign_of_thinking(usage: object) -> None:
     assert not has_thought({"content": ["plain", {"type": "text"}], "reasoning": ""}, usage)
-
-
-def test_more_room_than_usual_stays() -> None:
-    room = SimpleNamespace(thinking_tokens=10_000)
-    assert notice_thinking(room, Reply(text="", thought=True))
-    assert room.thinking_tokens == 10_000
 
 
 def test_an_answer_that_was_paid_for_is_found_whether_the_model_has_room_or_not(tmp_path: Path) -> None:

@@ -51,11 +51,3 @@ def test_branches_do_not_see_each_other() -> None:
     whole = lay_out_whole([LabelQuestion(Prompt((), (7,)), tree)])
     assert whole.tokens.tolist() == [[7, 20], [7, 21]]
     assert list(zip(whole.row[0, 1:], whole.column[0, 1:], strict=True)) == [(0, 1), (1, 1)]
-
-
-def test_whole_prompts_have_a_row_for_each_chain() -> None:
-    whole = lay_out_whole(BATCH)
-    assert whole.tokens.tolist() == [[5, 6, 7, 8, 9, 20, 31], [5, 7, 0, 0, 0, 0, 0], [7, 8, 20, 31, 0, 0, 0]]
-    assert whole.row[:, 0].tolist() == [0, 1, 2]
-    assert whole.column[:, 0].tolist() == [4, 1, 1]
-    assert whole.column[0].tolist() == [4, 5, 6]
