@@ -39,7 +39,7 @@ def test_every_command_runs(
     assert asked == 1
     Path("pcs.toml").write_text(f"{settings}[learn]\nresamples = 10\nfolds = 3\n", encoding="utf-8")
     commands = re.findall(r"^ *\$ pcs (.*)$", SKILL, re.MULTILINE)
-    assert len(commands) == 9
+    assert len(commands) == 7
     answers: dict[str, Any] = {}
     with simulated_models():
         for command in commands:

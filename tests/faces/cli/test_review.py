@@ -56,7 +56,7 @@ def reviewing(run: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], st
 
 def test_what_cannot_be_reviewed_is_refused_in_a_sentence(run: Path, pcs: Pcs, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "nowhere is not a run folder" in pcs.refused(*REVIEW, "nowhere")
-    assert "3 keys for 2 labels" in pcs.refused(*REVIEW, run, "--keys", "xyz")
+    assert "give one key for each of" in pcs.refused(*REVIEW, run, "--keys", "xyz")
     assert "so a token is needed" in pcs.refused(*REVIEW, run, "--host", "0.0.0.0")
     assert "PCS_NO_SUCH_TOKEN has no token" in pcs.refused(*REVIEW, run, "--token-env", "PCS_NO_SUCH_TOKEN")
     assert "cannot be read" in pcs.refused(*REVIEW, run, "--guidelines", "nowhere.md")

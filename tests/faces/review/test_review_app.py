@@ -261,12 +261,9 @@ def test_labels_have_digits_then_letters_that_the_page_does_not_use_itself() -> 
     assert not set(FOR_LABELS) & set(TAKEN)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [("xy", "2 keys for 3 labels"), ("xxy", "twice"), ("xys", "'s' is used by the page"), ("xy ", "' ' is used")],
-)
-def test_keys_that_cannot_be_are_refused(keys: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+@pytest.mark.parametrize("keys", ["xy", "xxy", "xys", "xy "])
+def test_keys_that_cannot_be_are_refused(keys: str) -> None:
+    with pytest.raises(ConfigError, match=f"--keys '{keys}': give one key for each of a, b, c, all different"):
         keys_of(["a", "b", "c"], keys)
 
 

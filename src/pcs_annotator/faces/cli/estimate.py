@@ -74,7 +74,6 @@ def command(*, source: str, out: Path | None, replace: bool, vary: bool, **asked
 
 
 def _as_json(estimates: Mapping[str, Estimated]) -> dict[str, Any]:
-    """Return an estimate as plain values; those of several variables, each under its name."""
     values = {name: {**each.to_dict(), "sentences": page.sentences(each)} for name, each in estimates.items()}
     return values.get("", values)
 

@@ -84,7 +84,6 @@ def _numbers_json(numbers: evaluate.Numbers, notes: Sequence[str]) -> dict[str, 
 
 
 def _numbers_shown(numbers: evaluate.Numbers, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield how far numbers are off, and the method that comes nearest beside PCS."""
     yield replace(numbers[1], rows=numbers[1].rows[: METHODS_SHOWN + 1])
     (name, first), (other, second), *_ = numbers[0].items()
     verdict = (
@@ -182,7 +181,6 @@ def _evaluated_json(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> dict
 
 
 def _evaluation_shown(evaluated: evaluate.Evaluated, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield the most accurate methods, and whether the first is better or worse than the others."""
     first, *others = evaluated.evaluation.methods
     listed = sorted(others, key=lambda method: -method.accuracy.value)[:METHODS_SHOWN]
     columns = [b.Column("Method"), *b.numbers("calls per text", digits=1), *b.numbers("right, %", "95 % interval")]
@@ -215,7 +213,6 @@ def _verdict(first: Any, others: Sequence[Any]) -> str:
 
 
 def _details(evaluated: evaluate.Evaluated, _notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield methods side by side, and the tests of the first against the others."""
     *compared, against_gold, _by_label, _confusion = evaluated.tables
     supported = len(evaluated.evaluation.methods)  # the others are dashes, explained in the notes
     yield from (replace(table, rows=table.rows[:supported]) for table in compared)

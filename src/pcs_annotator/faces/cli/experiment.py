@@ -46,7 +46,6 @@ def command(*, name: str, sources: tuple[str, ...], **choices: Any) -> None:
 
 
 def _answer(done: experiment.Experimented, notes: Sequence[str]) -> b.Answer:
-    """Return what every experiment came to, and where its tables are."""
     lines: list[answer.Line] = []
     for study in done.experiments:
         summary = "; ".join(f"{title}: {value}" for table in study.tables for title, value in table.summary)

@@ -50,5 +50,4 @@ def command(*, folder: Path, max_error: float, replace: bool, out: Path | None, 
 
 
 def _work_time(hours: float) -> str:
-    """Return how long people need, as they would say it."""
     return f"{hours:.0f} hours" if hours >= 2 else counted(max(round(60 * hours), 1), "minute")

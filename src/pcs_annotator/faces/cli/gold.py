@@ -53,7 +53,6 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str | None, **wish
 
 
 def _plan_shown(plan: gold_plan.GoldPlan) -> ResultTable:
-    """Return how many gold rows each goal needs."""
     ways = [*dict.fromkeys(way for ways in plan.needed.values() for way in ways)]
     has = counted(plan.gold_rows, "row has", "rows have")
     notes = [f"The share of {label_name(plan.of)} is about {100 * plan.share:.1f} %; {has} gold."]

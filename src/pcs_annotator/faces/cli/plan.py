@@ -87,7 +87,6 @@ def _calls_json(plan: Plan) -> dict[str, Any]:
 
 
 def _plan_shown(planned: RunPlan) -> Iterator[b.Block]:
-    """Yield the questions of a run, the calls that it would make and their cost."""
     languages = planned.languages
     yield from planned.panel.reasons if planned.panel is not None else ()
     yield planned.examples or None
@@ -125,7 +124,6 @@ def _label_plan_json(plan: LabelPlan) -> dict[str, Any]:
 
 
 def _label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
-    """Yield the cost of labelling with stopping early, and without."""
     if plan.frugal is None or plan.spending is None:
         yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
         yield from _calls_shown(plan.everything)

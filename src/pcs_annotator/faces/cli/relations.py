@@ -80,7 +80,6 @@ def value(*, source: Path, **choices: Any) -> None:
 
 
 def _values_shown(values: evaluate.RelationValues, notes: Sequence[str]) -> Iterator[b.Block]:
-    """Yield what the relations with the largest gains add, and which ones to keep."""
     yield replace(values.table, rows=values.table.rows[:RELATIONS_SHOWN], notes=())
     conclusions = dict.fromkeys([*values.conclusions[:2], values.conclusions[-1]])
     verdict = [("" if at else "verdict", clipped(said, LONGEST_CONCLUSION)) for at, said in enumerate(conclusions)]
@@ -118,7 +117,6 @@ def _tried_json(tried: relations.TriedRelation) -> dict[str, Any]:
 
 
 def _tried_shown(tried: relations.TriedRelation) -> Iterator[b.Block]:
-    """Yield the changes of the text, then every check, then the changes of the question."""
     variant = tried.variant
     status = "text unchanged" if variant.status == "original" else variant.status.replace("_", " ")
     kind = {"changed": "good", "original": "good", "rejected": "bad"}.get(variant.status, "warn")

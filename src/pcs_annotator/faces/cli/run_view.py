@@ -154,7 +154,6 @@ def _labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def _labelled_shown(labelled: Labelled, notes: Sequence[str]) -> list[b.Block]:
-    """Return how many rows got each label, which may be used, what was asked, and what to do next."""
     counts, tally, drift = labelled.counts, labelled.tally, labelled.drift
     differ = [note for note in notes if drift is not None and drift.found and drift.sentence in note]
     cut = [flag.detail for flag in texts_cut(tally.cut, counts.rows)]

@@ -68,7 +68,6 @@ def _text(shown: Shown) -> Markup:
 
 
 def _legend(outcome: Outcome) -> Markup:
-    """Return what the marks in a text mean."""
     for_, against = tag("mark", "for", class_="for"), tag("mark", "against", class_="against")
     legend = ("Words that speak ", for_, " or ", against, " ", tag("b", user_text(outcome.leaf or "")))
     return sentence(*legend, ", as learned from gold texts.", kind="note")

@@ -45,14 +45,10 @@ def keys_of(labels: Sequence[str], chosen: str = "") -> dict[str, str]:
     if not chosen:
         return dict(zip(labels, chain(FOR_LABELS, repeat("")), strict=False))
     keys = chosen.lower()
-    if len(keys) != len(labels):
+    usable = all(key.isprintable() and not key.isspace() and key not in TAKEN for key in keys)
+    if not usable or not len(labels) == len(keys) == len({*keys}):
         order = ", ".join(labels)
-        raise ConfigError(f"--keys {keys!r} has {len(keys)} keys for {len(labels)} labels: one for each of {order}")
-    if len(set(keys)) < len(keys):
-        raise ConfigError(f"--keys {keys!r} has a key twice: every label needs its own")
-    unusable = [key for key in keys if key in TAKEN or not key.isprintable() or key.isspace()]
-    if unusable:
-        raise ConfigError(f"--keys: {unusable[0]!r} is used by the page itself: choose another key for that label")
+        raise ConfigError(f"--keys {keys!r}: give one key for each of {order}, all different and none of {TAKEN}")
     return dict(zip(labels, keys, strict=True))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pcs_annotator.base.text import capital, counted
 from pcs_annotator.core.events import Queue
-from pcs_annotator.faces.review.forms import QUEUES, TO_CHOOSE
+from pcs_annotator.faces.review.forms import FOR_ESTIMATES, QUEUES, TO_CHOOSE
 from pcs_annotator.faces.review.item import readable, said_view
 from pcs_annotator.faces.review.layout import chip, link
 from pcs_annotator.reviewing.session import Review
@@ -74,7 +74,7 @@ def queue_menu(progress: Progress, queue: Queue) -> Markup:
 
 def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     words, left = QUEUES[name], progress.queues[name].left
-    fit = chip("fit for estimates", kind="good") if words.estimates else chip("unfit for estimates", kind="warn")
+    fit = chip("fit for estimates", kind="good") if name in FOR_ESTIMATES else chip("unfit for estimates", kind="warn")
     lines = (
         tag("span", tag("b", words.title), tag("span", f"{count(left)} left", class_="quiet"), fit, class_="line"),
         tag("span", words.purpose),

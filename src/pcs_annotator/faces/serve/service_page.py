@@ -98,7 +98,6 @@ def _over_time(charts: Mapping[str, Plot]) -> Iterator[Child]:
 
 
 def _fields(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields of an item of a reply; of several variables, those that each of them has."""
     items = about["components"]["schemas"]["Classified"]["properties"]["data"]["items"]["properties"]
     nested = [each.get("items", each) for each in items.values() if "label" not in items]
     values = next((each["properties"] for each in nested if "properties" in each), items)
