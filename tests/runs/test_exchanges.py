@@ -11,7 +11,7 @@ import pytest
 
 from pcs_annotator import RunResult
 from pcs_annotator.models.scripted import ScriptedModel
-from pcs_annotator.runs.exchanges import Evidence, evidence_of
+from pcs_annotator.runs.folder_votes import Evidence, evidence_of
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from tests.simulated import MODELS, SimulatedProvider, run, simulated_models, simulated_run, write_texts

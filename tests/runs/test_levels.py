@@ -14,7 +14,7 @@ from pcs_annotator.judging.promise.thresholds import EVERY_LABEL
 from pcs_annotator.runs.certificate_text import promised
 from pcs_annotator.runs.fits import left_unused
 from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.runs.levels import Claimed, LevelLedger, LevelTest, note_test, read_levels
+from pcs_annotator.runs.levels import LevelLedger, LevelTest, note_test, read_levels
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.verbs.fit import fit_run
@@ -108,7 +108,7 @@ def test_a_fit_that_tests_nothing_is_no_test(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "levels.json").exists()
     nothing = Certificate(promise=Promise(max_error=0.1), gold_rows=3, thresholds={})
     for certificate in (nothing, None):
-        assert note_test(RunFolder(tmp_path), ledger(), Claimed("promise", "k", certificate), ["t1"]) is None
+        assert note_test(RunFolder(tmp_path), ledger(), "promise", "k", certificate, ["t1"]) is None
 
 
 def test_gold_that_was_removed_after_a_look_allows_no_promise(folder: Path, tmp_path: Path) -> None:
@@ -216,7 +216,6 @@ def test_whoever_tries_promises_on_average_until_one_holds_is_told_what_all_of_t
         assert from_plain(Certificate, to_plain(found)).tried == tried
     assert [look["used"] for look in recorded_tests(folder)] == [0.001, 0.0, 0.0]
     assert found is not None
-    refused = Claimed("promise", "k", found)
-    assert note_test(RunFolder(folder), ledger(refused="gone"), refused, ["t1"]) is None
+    assert note_test(RunFolder(folder), ledger(refused="gone"), "promise", "k", found, ["t1"]) is None
     average = ledger(LevelTest("promise", "a", 100, 0.1, False, True))
     assert not average.too_early(101, None)  # no certainty is wasted

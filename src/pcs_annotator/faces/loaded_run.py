@@ -20,7 +20,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.runs.book import Book
-from pcs_annotator.runs.book_result import ResultColumns, book_columns
+from pcs_annotator.runs.book_result import ResultColumns, WholeSets, book_columns, sets_in_force, whole_sets
 from pcs_annotator.runs.columns import groups_of, result_columns, result_schema, with_columns
 from pcs_annotator.runs.fits import REFIT
 from pcs_annotator.runs.labeller import LabelledTexts, LoadOptions, RunEngine
@@ -28,7 +28,6 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_result import Certificate, Model, RunResult
-from pcs_annotator.runs.whole_sets import WholeSets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.charts import Picture, picture
 from pcs_annotator.showing.report.page import write_report
 from pcs_annotator.tables.arrow import columns_of, pa, text_column

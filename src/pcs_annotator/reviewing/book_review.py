@@ -25,7 +25,7 @@ from pcs_annotator.reviewing.values import (
 )
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.certificate_text import WORST_FIRST
-from pcs_annotator.runs.exchanges import Evidence
+from pcs_annotator.runs.folder_votes import Evidence
 from pcs_annotator.runs.settings import TaskSettings
 
 ANOTHER, TYPED = "another value", "typed"  # what is chosen if a value is written down, and the field that has it

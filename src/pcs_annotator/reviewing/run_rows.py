@@ -24,7 +24,7 @@ from pcs_annotator.judging.text_model import TellingWord
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.combine import choose_relations
 from pcs_annotator.reviewing.values import Candidate, ShownVote
-from pcs_annotator.runs.gold_examples import uses_examples
+from pcs_annotator.runs.gold_in_prompts import EXAMPLES, asks_with
 from pcs_annotator.runs.gold_labels import labels_by_people
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.resolve_config import relation_options_of, task_of
@@ -230,7 +230,7 @@ class Rows:
     @property
     def question(self) -> str:
         """What was asked about the original texts."""
-        return asked(Phrasing(task=self.task, examples=int(not uses_examples(self.run.config.relations.use))))
+        return asked(Phrasing(task=self.task, examples=int(not asks_with(EXAMPLES, self.run.config.relations.use))))
 
     def columns(self, row: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
@@ -245,7 +245,7 @@ def asked_questions(config: Config) -> dict[str, str]:
     for name in config.relations.use:
         try:
             [relation] = choose_relations([name], relation_options_of(config.relations, rewriter=rewriter))
-            plain = Phrasing(task=task_of(config), examples=int(not uses_examples(config.relations.use)))
+            plain = Phrasing(task=task_of(config), examples=int(not asks_with(EXAMPLES, config.relations.use)))
             phrasing = rephrased(relation, plain)
         except PcsError as error:
             warn_user(f"what {name} asked is not shown: {error}")

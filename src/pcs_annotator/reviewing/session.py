@@ -32,7 +32,7 @@ from pcs_annotator.reviewing.values import (
     Shown,
     guidelines_of,
 )
-from pcs_annotator.runs.exchanges import Evidence, evidence_of
+from pcs_annotator.runs.folder_votes import Evidence, evidence_of
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.review_state import ReviewState, now
 

@@ -120,7 +120,6 @@ def configs_of(config: Config, folder: Path) -> dict[str, Config]:
 
 
 def _applies(task: TaskSettings, label: str) -> TaskSettings:
-    """Return the question whether one of several labels applies."""
     asked = task.instruction or usual_instruction(task.labels)
     means = f" ({task.meanings[label]})" if label in task.meanings else ""
     applies = phrases_around(asked, task.labels).applies.format(label=f"“{label}”{means}")

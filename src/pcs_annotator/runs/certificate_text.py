@@ -44,7 +44,6 @@ def promised(certificate: Certificate) -> Promised:
 
 
 def _guarantee(certificate: Certificate) -> Iterator[str]:
-    """Yield what is guaranteed and what is not."""
     promise = certificate.promise
     if not promise.tested:
         yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"

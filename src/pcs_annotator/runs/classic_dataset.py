@@ -247,7 +247,6 @@ def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes)
 
 
 def _check_columns(answers: Dataset, axes: Votes) -> None:
-    """Raise for answers that are missing; warn about rewrites that are not used."""
     columns = answers.table.column_names
     for annotator in axes.annotators:
         for number, relation in enumerate(axes.relations):

@@ -82,7 +82,6 @@ def result_schema(
 
 
 def _kind_of(name: str) -> pa.DataType:
-    """Return the type of a column whose name no label decides."""
     numbers = {result_names.LEVEL: pa.int64()} | dict.fromkeys(
         (result_names.CONFIDENCE, result_names.WITHIN_ONE), pa.float64()
     )

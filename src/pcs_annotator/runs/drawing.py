@@ -72,7 +72,6 @@ def _data_gold(dataset: Dataset) -> Sequence[str | None]:
 
 
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
-    """Return the rows that are left for review, the least certain first."""
     judged = model.judged(votes)
     assert judged.probabilities is not None
     assert judged.accepted is not None

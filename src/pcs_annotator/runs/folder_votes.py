@@ -1,17 +1,22 @@
-"""The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop."""
+"""The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop.
+
+And what models were asked about some rows and replied, which the ledger has, too.
+"""
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.job import Exchange, Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
-from pcs_annotator.base.errors import PcsError, TableError, warn_user
+from pcs_annotator.base.errors import PcsError, PcsWarning, TableError, warn_user
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import NOT_ASKED, Votes
@@ -24,6 +29,7 @@ from pcs_annotator.runs.settings import Config
 from pcs_annotator.tables import vote_files
 from pcs_annotator.tables.vote_files import VoteAxes
 
+__all__ = ["Exchange"]
 SETTLED_AFTER = 60.0  # seconds after which a call of another computer is in a shared ledger, even if its clock differs
 
 
@@ -97,7 +103,6 @@ def job_without_calls(
 
 
 def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], ids: Sequence[str]) -> Votes | None:
-    """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
     note = vote_files.read_note(folder.votes)
     same = not note or start.get("asked", note["asked"]) == note["asked"]
     if not folder.votes.exists() or not same:
@@ -133,3 +138,45 @@ def _calls_in(address: LedgerAddress, until: float = inf) -> int:
         return 0
     with open_ledger(address) as ledger:
         return ledger.count(until)
+
+
+class Evidence(NamedTuple):
+    """Questions as they were sent, with their replies."""
+
+    exchanges: Sequence[Sequence[Exchange]]  # of every row, in the order of relations and models
+    missing: str = ""  # why there are none, as the end of a sentence
+
+
+def evidence_of(
+    folder: RunFolder, config: Config, items: Sequence[Item], objects: OwnObjects | None = None
+) -> Evidence:
+    """Return what was asked about items of a run, made again as the run made it, with the replies of its ledger."""
+    address = ledgers.ledger_of(folder, config)
+    if not config.ask.models:
+        return Evidence((), "the run was made of a table of votes")
+    if not ledgers.ledger_exists(address):
+        return Evidence((), "the ledger is gone")
+    exchanges: list[list[Exchange]] = [[] for _ in items]
+
+    async def look_up() -> None:
+        offline = Unasked({**unasked(None), "HF_HUB_OFFLINE": "1"})  # no file of a model is looked for
+        job, settings = job_without_calls(config, offline, objects)
+        noting = replace(job, on_exchange=lambda exchange: exchanges[exchange.row].append(exchange))
+        try:
+            with ledgers.existing_ledger(address) as ledger:
+                await run_job(noting, items, ask.open_asker(ledger, settings))
+        finally:
+            await ask.close_models(job)
+        names = [*(relation.name for relation in job.relations), *(annotator.name for annotator, _ in job.annotators)]
+        for some in exchanges:
+            some.sort(key=lambda exchange: (names.index(exchange.relation), names.index(exchange.annotator)))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PcsWarning)  # what they are about was said when the run asked
+            run_sync(look_up)
+    except PcsError as error:
+        return Evidence((), str(error))
+    except Exception as error:  # of somebody's model or relation, which must not cost a report
+        return Evidence((), f"the run's models cannot be opened here ({type(error).__name__})")
+    return Evidence(exchanges)

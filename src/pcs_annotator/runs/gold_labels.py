@@ -120,7 +120,6 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
 
 
 def _coded_in_data(dataset: Dataset) -> Mask:
-    """Return which rows of the data at least one of several people labelled."""
     columns = [[bool(label) for label in column] for column in coder_labels(dataset).values()]
     return np.any(columns, axis=0) if columns else np.zeros(len(dataset.items), dtype=np.bool_)
 
@@ -322,7 +321,6 @@ def labels_seen(dataset: Dataset, naming: str = NAMING) -> tuple[str, ...]:
 
 
 def _warn_of_typos(dataset: Dataset, labels: Sequence[str], naming: str) -> None:
-    """Warn of a rare label that is spelled almost like a usual one."""
     times = Counter(filter(None, (label and label.casefold() for label in dataset.gold)))
     usual = [name for name in labels if times[name.casefold()] >= MANY_TIMES]
     for rare in (name for name in labels if times[name.casefold()] <= FEW_TIMES):

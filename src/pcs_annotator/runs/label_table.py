@@ -1,7 +1,4 @@
-"""All rows of a table: asked about in chunks, judged, and written in order, with exact counts.
-
-A run learns from a sample of a table larger than memory, and labels all its rows in this way.
-"""
+"""All rows of a table, also one larger than memory: asked about in chunks, judged, written in order, and counted."""
 
 import asyncio
 from collections import Counter, deque
@@ -110,10 +107,7 @@ class RowWriter:
 async def in_order(
     chunks: Iterable[C], work: Callable[[C], Coroutine[Any, Any, R]], at_once: int = CHUNKS_AT_ONCE
 ) -> AsyncIterator[R]:
-    """Do some work on every chunk, on several at the same time, and yield the results in order.
-
-    When this ends early, no work is left running.
-    """
+    """Do some work on every chunk, on several at the same time, and yield the results in order; leave none running."""
     under_way: deque[asyncio.Task[R]] = deque()
     try:
         for chunk in chunks:
@@ -154,8 +148,6 @@ def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWrit
 
 
 class _Items:
-    """The texts of a table, read anew every time."""
-
     def __init__(self, stream: TableStream) -> None:
         self._stream = stream
 
@@ -179,7 +171,7 @@ def label_whole(
         counted = Tally(rows_expected=table.rows)
         counted.take_over(whole.tally)
         _become(settings.tally, counted)
-        return _with_coverage(learned, whole.counts)
+        return replace(learned, model=with_counted_coverage(learned.model, whole.counts))
     sampled = settings.tally
     # what is paid for is counted in one place, also if the rest is interrupted
     tally, before = Tally(rows_expected=table.rows, paid=sampled.paid), Counter(sampled.paid)
@@ -231,7 +223,7 @@ def _kept(recorded: Run, learned: Learned, writer: RowWriter, columns: Collectio
         **more,
     )
     write_json(recorded.folder.whole, asdict(whole))
-    return _with_coverage(learned, whole.counts)
+    return replace(learned, model=with_counted_coverage(learned.model, whole.counts))
 
 
 def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> Iterator[tuple[Votes, pa.Table]]:
@@ -253,10 +245,10 @@ def _with_own_columns(path: Path, whole: WholeTable, parts: Iterable[Votes]) -> 
 
 
 def _with_original_cells(table: pa.Table) -> pa.Table:
-    texts = [name for name, column in zip(table.column_names, table.columns, strict=True) if column.type == pa.string()]
-    for name in texts:
-        cells = [cell and original_cell(cell) for cell in table[name].to_pylist()]
-        table = table.set_column(table.column_names.index(name), name, pa.array(cells, pa.string()))
+    for at, name in enumerate(table.column_names):
+        if table[name].type == pa.string():
+            cells = [cell and original_cell(cell) for cell in table[name].to_pylist()]
+            table = table.set_column(at, name, pa.array(cells, pa.string()))
     return table
 
 
@@ -279,13 +271,9 @@ def _made_from(recorded: Run, model: Model, data: str, *, spreadsheet_safe: bool
     asked, verdicts, judging = recorded.start["asked"], recorded.gold.verdicts.last, model.to_dict()
     if judging["certificate"]:  # counts of rows decide nothing
         judging["certificate"] |= dict.fromkeys(("accepted_share", "review_rows", "withdrawn"))
-    texts = sorted((recorded.gold_labels or {}).items())
-    parts = data, asked, judging, spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels)), texts
+    names, texts = sorted(result_names(recorded.votes.labels)), sorted((recorded.gold_labels or {}).items())
+    parts = data, asked, judging, spreadsheet_safe, verdicts, names, texts
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-
-
-def _with_coverage(learned: Learned, counts: Counts) -> Learned:
-    return replace(learned, model=with_counted_coverage(learned.model, counts))
 
 
 def with_counted_coverage(model: Model, counts: Counts) -> Model:
@@ -298,7 +286,6 @@ def with_counted_coverage(model: Model, counts: Counts) -> Model:
 
 
 def _writer(recorded: Run, model: Model, labels: Path, spreadsheet_safe: bool) -> RowWriter:
-    """Return what writes rows, with what people said about those of the sample."""
     items = recorded.dataset.items
     reviewed = zip(items, recorded.gold.verdicts.by_place(len(items)), strict=False)
     people = {item.id: verdict for item, verdict in reviewed if verdict is not None}

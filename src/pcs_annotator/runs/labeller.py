@@ -78,11 +78,6 @@ class FittedRun:
     folder: RunFolder
     ledger: LedgerAddress  # where its paid calls are kept
 
-    @property
-    def on_drift(self) -> str:
-        """What becomes of labels for texts that differ from the gold rows."""
-        return self.saving.on_drift
-
     def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Predictions) -> None:
         """Put the texts that people should see into the stream of the run.
 
@@ -110,7 +105,7 @@ class FittedRun:
     def texts_differ(self, drift: Drift, data: object = None) -> str:
         """Return that texts differ, what becomes of their labels, and the commands after which they are accepted."""
         done = "so confidence and promise may not hold for them"
-        if self.model.facing(drift, self.on_drift) is not self.model:
+        if self.model.facing(drift, self.saving.on_drift) is not self.model:
             which = f"nothing of {', '.join(drift.unlike)}" if drift.unlike else "nothing"
             done = (
                 f"so {which} is accepted and all of them are for review (--on-drift accept decides as if they did not)"
@@ -198,8 +193,8 @@ def _like_the_run(model: Model, fitted: Model) -> Model:
         return model
     if not earlier.found:  # there was none, or votes, gold or code have changed since
         return replace(model, certificate=earlier)
+    facts = {name: getattr(earlier, name) for name in ("assumed_rows", "withdrawn")}
     audit = earlier.audit if earlier.revoked else None
-    facts: dict[str, Any] = {"assumed_rows": earlier.assumed_rows, "withdrawn": earlier.withdrawn}
     return replace(model, certificate=replace(model.certificate, audit=audit, **facts))
 
 
@@ -208,9 +203,7 @@ class LabelledTexts(NamedTuple):
 
     model: Model  # what judged them; while recent texts differ from the gold rows, it accepts nothing
     votes: Votes | None  # the votes on them; None if there are none at all
-    judged: (
-        Predictions | None
-    )  # scores, labels, probabilities, what is accepted, as arrays; `model.judge` makes outcomes
+    judged: Predictions | None  # labels and what is accepted, as arrays; `model.judge` makes outcomes
     why: Sequence[str | None]  # why a text has no label; None if it has one
 
 
@@ -225,7 +218,7 @@ class Labeller:
         self.fitted, self.asker = fitted, asker
         self._prepared = PreparedJob.of(fitted.job, asker.ledger)  # once for all texts
         memory = None if stream is None else StreamMemory(stream, fitted.version, fitted.since)
-        self.recent = RecentTexts(fitted.model.references, fitted.on_drift, memory)
+        self.recent = RecentTexts(fitted.model.references, fitted.saving.on_drift, memory)
 
     async def ask(self, items: Sequence[Item], part: Asker, missing: Missing | None = None) -> Votes:
         """Return the votes on texts, as many as their labels need; `part` of the asker counts what they take."""
@@ -237,8 +230,7 @@ class Labeller:
         `groups` are those that the promise is made for; by default languages are detected, and others unknown. A
         failure closes the pace for all texts, so the next ones are asked with another.
         """
-        asker, failure = self.asker, ""
-        missing = Missing()
+        asker, failure, missing = self.asker, "", Missing()
         try:
             votes = await self.ask(items, asker.part(asker.shared), missing)
         except UserError:
@@ -246,9 +238,8 @@ class Labeller:
         except PcsError as error:
             if isinstance(error, AccessDenied) and not asker.tracker.calls:
                 raise  # wrong from the start, so for all rows
-            failure = str(error)
+            failure, missing = str(error), Missing()
             self.restart(asker)
-            missing = Missing()
             try:
                 no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0))).restarted()
                 votes = await self.ask(items, no_calls.part(SharedCalls()), missing)
@@ -258,21 +249,17 @@ class Labeller:
         if by := self.fitted.model.by:
             groups = groups or [given_or_detected(by, item.text) for item in items]
             votes = replace(votes, groups=groups)
-        silent = votes.silent
-        why = [reason if no else None for no, reason in zip(silent, reasons, strict=True)]
-        return LabelledTexts(*self._judged([item.text for item in items], votes), why)
+        why = [reason if no else None for no, reason in zip(votes.silent, reasons, strict=True)]
+        before = self.recent.found
+        model, judged = self.recent.judged(self.fitted.model, [item.text for item in items], votes)
+        if before is None or not before.found or before.unlike != (self.recent.found or before).unlike:
+            self.fitted.warn_if_unlike(self.recent.found)
+        return LabelledTexts(model, votes, judged, why)
 
     def restart(self, failed: Asker) -> None:
         """Ask further texts anew, unless that was done after another text failed."""
         if self.asker is failed:
             self.asker = failed.restarted()
-
-    def _judged(self, texts: Sequence[str], votes: Votes) -> tuple[Model, Votes, Predictions]:
-        before = self.recent.found
-        model, judged = self.recent.judged(self.fitted.model, texts, votes)
-        if before is None or not before.found or before.unlike != (self.recent.found or before).unlike:
-            self.fitted.warn_if_unlike(self.recent.found)
-        return model, votes, judged
 
 
 @dataclass(slots=True)

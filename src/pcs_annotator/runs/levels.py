@@ -37,14 +37,6 @@ Claim = Literal["promise", "sets", "table"]
 """What is claimed, each with its own certainty: about accepted labels, about whole sets of labels, or the table."""
 
 
-class Claimed(NamedTuple):
-    """What was tested, and what came of it; None if no promise was requested."""
-
-    claim: Claim
-    key: str
-    certificate: Certificate | None
-
-
 class LevelTest(NamedTuple):
     """One test."""
 
@@ -166,19 +158,19 @@ def forget_gold(folder: RunFolder, id: str) -> None:
         write_levels(folder, replace(ledger, gold=tuple(each for each in ledger.gold if each != id)))
 
 
-def note_test(folder: RunFolder, ledger: LevelLedger, tested: Claimed, gold: Iterable[str]) -> str | None:
+def note_test(
+    folder: RunFolder, ledger: LevelLedger, claim: Claim, key: str, certificate: Certificate | None, gold: Iterable[str]
+) -> str | None:
     """Write the test that a certificate comes from into the ledger of a folder; return its key, if anything was tested.
 
     A promise on average uses the error that it allows, unless it was found.
     """
-    claim, key, certificate = tested
     if certificate is None or ledger.refused or not (certificate.level or not certificate.promise.tested):
         return None
     average = not certificate.promise.tested
     used = certificate.promise.max_error * (not certificate.found) if average else certificate.used
-    write_levels(
-        folder, ledger.with_test(LevelTest(claim, key, certificate.gold_rows, used, certificate.found, average), gold)
-    )
+    test = LevelTest(claim, key, certificate.gold_rows, used, certificate.found, average)
+    write_levels(folder, ledger.with_test(test, gold))
     return key
 
 
@@ -190,7 +182,6 @@ def _parts_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def _read(folder: RunFolder) -> LevelLedger | None:
-    """Return the tests of a part; None if there are none."""
     values = _parts_of(folder).get(folder.part or USUAL)
     if values is None:
         return None

@@ -40,9 +40,8 @@ def without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
 class NewTexts:
     """New texts, and where their labels go; None for nowhere.
 
-    A small table is in memory: it is asked about, then written. The labels of a larger one are written while asking, as
-    if its texts were like those of the run. Whether they are is looked for in a sample. If they are not, the table is
-    gone through once more for other decisions, with the answers in the ledger.
+    A small table is in memory: it is asked about, then written. The labels of a larger one are written while asking;
+    if a sample then differs from the run's texts, it is gone through once more, with the answers in the ledger.
     """
 
     def __init__(self, request: RunRequest, out: Path | None, pair: tuple[str, ...] = ()) -> None:
@@ -70,12 +69,13 @@ class NewTexts:
         """Ask a run about all texts; return them, or a sample of them, and the votes."""
         check_column(fitted.model.by, self._stream.schema.names, self._stream.name)
         if self._all is not None:
-            how = (self._all.items, fitted.ledger, fitted.settings, fitted.strategy)
-            asked = run_sync(lambda: ask_job(fitted.job, *how))
-            return self._all, replace(asked, groups=groups_of(fitted.model.by, self._all.table, asked.texts or ()))
+            rows = self._all
+            asked = run_sync(lambda: ask_job(fitted.job, rows.items, fitted.ledger, fitted.settings, fitted.strategy))
+            return rows, replace(asked, groups=groups_of(fitted.model.by, rows.table, asked.texts or ()))
         self._make_way()
         # what is on standard output cannot be taken back
-        if fitted.on_drift == "fail" or (self._out == STDIO and fitted.on_drift == "review"):
+        on_drift = fitted.saving.on_drift
+        if on_drift == "fail" or (self._out == STDIO and on_drift == "review"):
             with TemporaryDirectory() as scratch:
                 written = self._write_asking(fitted, Path(scratch, "labels.csv"))
         else:
@@ -94,16 +94,13 @@ class NewTexts:
             model = fitted.model.with_coverage(votes)
             with self._writer(replace(fitted, model=model), self._out) as writer:
                 writer.write(self._all, votes)
-            counts = writer.counts
-        else:
-            if self._first is None or self._first[0] is not fitted.model:
-                quiet = replace(fitted.settings, progress=False, follow=None)
-                settings = replace(quiet, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None)
-                again = replace(fitted, job=job_of(recorded, settings), settings=settings)
-                self._first = fitted.model, self._write_asking(again, self._out).counts
-            counts = self._first[1]
-            model = with_counted_coverage(self._first[0], counts)
-        return model, counts
+            return model, writer.counts
+        if self._first is None or self._first[0] is not fitted.model:
+            quiet = replace(fitted.settings, progress=False, follow=None, tally=Tally(), budget=Budget(calls=0))
+            settings = replace(quiet, batches=None, cluster=None)
+            again = replace(fitted, job=job_of(recorded, settings), settings=settings)
+            self._first = fitted.model, self._write_asking(again, self._out).counts
+        return with_counted_coverage(*self._first), self._first[1]
 
     def _make_way(self) -> None:
         if self._out is not None and (kept := self._policy.make_way(self._out)):

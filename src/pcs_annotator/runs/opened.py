@@ -34,7 +34,7 @@ from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import REFIT, keep_version, model_of, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
 from pcs_annotator.runs.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
-from pcs_annotator.runs.levels import Claimed, LevelLedger, key_of, note_test, read_levels
+from pcs_annotator.runs.levels import LevelLedger, key_of, note_test, read_levels
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, parts_in, read_origin, read_start, read_whole
 from pcs_annotator.runs.review_state import ReviewState
 from pcs_annotator.runs.run_result import RunResult
@@ -253,7 +253,7 @@ class Run:
     def note_test(self, certificate: Certificate | None, settings: LearnSettings, asked: object = "") -> str | None:
         """Write into the ledger of levels that a certificate was tested for; return the key of the test, if any."""
         key, levels = self._levels(settings, asked)
-        return note_test(self.folder, levels, Claimed("promise", key, certificate), self.gold_ids)
+        return note_test(self.folder, levels, "promise", key, certificate, self.gold_ids)
 
     @property
     def gold_labels(self) -> Mapping[str, str] | None:

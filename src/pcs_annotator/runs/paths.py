@@ -22,8 +22,6 @@ BESIDE = ("stream.db-wal", "stream.db-shm", "figures", "finished.csv", "finished
 
 
 class _File:
-    """The path of a file in a run folder."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -39,8 +37,6 @@ class _HomeFile(_File):
 
 
 class _OwnFile(_File):
-    """The path of a file in the folder of a variable."""
-
     def __get__(self, folder: "RunFolder", _: type) -> Path:
         return folder.own_folder / self._name
 

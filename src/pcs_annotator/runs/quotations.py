@@ -19,7 +19,7 @@ from pcs_annotator.core.passages import NO, YES, Extraction, Passage, around, ca
 from pcs_annotator.core.placing import Places
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.runs.exchanges import Exchange, evidence_of
+from pcs_annotator.runs.folder_votes import Exchange, evidence_of
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import Config

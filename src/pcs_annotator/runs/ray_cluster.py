@@ -92,7 +92,6 @@ def _pickled(ray: Any, sent: object) -> bytes:
 
 
 def _count(results: Iterable[Done], tally: Tally, tracker: BudgetTracker, stop: Callable[[], object]) -> None:
-    """Count what workers have done; after an error, stop them all and raise it."""
     failed: list[PcsError] = []
     for done in results:
         if isinstance(done, PcsError):

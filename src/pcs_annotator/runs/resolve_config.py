@@ -243,7 +243,6 @@ def _extracting(config: Config, dataset: Dataset) -> Config:
 
 
 def _columns_found(config: Config, dataset: Dataset) -> DataSettings:
-    """Return the settings of the data with the columns that they have."""
     columns = dataset.columns
     return replace(
         config.data, text_column=columns.text or "", id_column=columns.id_setting, gold_column=columns.gold or ""

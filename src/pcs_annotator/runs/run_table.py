@@ -100,7 +100,6 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
 
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
-    """Return the ids of rows that people labelled, reviewed, or got to label."""
     return {
         event.id for event in read_events(folder.draws, folder.part) if isinstance(event, Verdict | Picked | FiledLabel)
     }
@@ -214,7 +213,6 @@ def sampled_rows(chunk: Dataset, of: int) -> Mask:
 
 
 def _lots(chunk: Dataset, kept: Collection[str], first: Collection[int]) -> Array:
-    """Return a number for every row: the lowest are in the sample."""
     rank = np.full(len(chunk.items), 2, dtype=np.uint64)
     rank[[row for row, _ in _gold(chunk)]] = 1
     rank[list(first)] = 0

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -48,8 +48,7 @@ TROUBLE = {
     "late": "texts are not answered in time",
 }
 """Kind of failure → what `/ready` says about it, without names and paths."""
-KINDS: Mapping[type[PcsError], str] = {LedgerError: "ledger_unavailable", DriftFound: "drift"}
-"""Error → kind of failure."""
+KINDS: Mapping[type[PcsError], str] = {LedgerError: "ledger_unavailable", DriftFound: "drift"}  # error → failure
 OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
 
 
@@ -75,8 +74,7 @@ class Spent(NamedTuple):
     usd: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
+class Classified(NamedTuple):
     """A text's label, or why it has none."""
 
     outcome: Outcome | None  # label, confidence, decision and reason; None if a model or the ledger failed
@@ -96,28 +94,24 @@ class Service:
     def __init__(self, folder: Path, options: LoadOptions, say: Say = lambda line: None, refit_every: int = 0) -> None:
         self.folder, self.name = RunFolder.find(folder), folder.resolve().name
         self.outdated = ""  # that a changed run could not be loaded, in plain words; empty if the current one is in use
-        self._options, self._say = options, say
-        self._moved_ledger = str(options.ledger or "")
-        self._closing = ExitStack()
-        self._looked_at = 0.0
-        self._seen: list[tuple[int, int, int] | None] = []
         self.audits: Mapping[str, Audit] = {}  # what people found among accepted texts, by group; `""` → of all
+        self.tally = Tally()  # what was counted since the start
+        self._options, self._say, self._closing = options, say, ExitStack()
+        self._moved_ledger = str(options.ledger or "")
+        self._looked_at, self._seen = 0.0, list[tuple[int, int, int] | None]()
         self._refit_every, self._fit = refit_every, FitProcess(folder)
-        self._fitting: asyncio.Task[None] | None = None
         self._tried = 0  # verdicts that no model in use has learned from, at the start of the last fit
+        self._fitting: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._failed: tuple[str, float, int] | None = None
-        self.tally = Tally()  # what was counted since the start
         self._opened: _Opened
         self._ledger: LedgerAddress
         self._stream: Stream
-        self._ledger_file = 0
 
     async def __aenter__(self) -> "Service":
         config = Run.of(self.folder, self._moved_ledger).config
         refuse_lost_ledger(self.folder, config)
-        self._ledger = ledger_of(self.folder, config)
-        self._seen = state_of(self.folder)
+        self._ledger, self._seen = ledger_of(self.folder, config), state_of(self.folder)
         fitted, version = await asyncio.to_thread(self._open)
         try:
             self._stream = self._closing.enter_context(Stream(self.folder.stream))
@@ -185,9 +179,7 @@ class Service:
     def about_drift(self) -> str:
         """What is to be said if recent texts differ from the gold rows; empty if they do not."""
         drift = self.drift
-        if drift is None or not drift.found:
-            return ""
-        return self._opened.labeller.fitted.texts_differ(drift)
+        return self._opened.labeller.fitted.texts_differ(drift) if drift is not None and drift.found else ""
 
     @property
     def note(self) -> str:
@@ -224,7 +216,7 @@ class Service:
 
     def _drifted(self, group: str = "") -> bool:
         """Whether nothing is labelled any more because texts differ, or nothing of a group."""
-        drift = self.drift if self._opened.labeller.fitted.on_drift == "fail" else None
+        drift = self.drift if self._opened.labeller.fitted.saving.on_drift == "fail" else None
         return drift is not None and drift.found and (not drift.unlike or group in drift.unlike)
 
     def note_failure(self, kind: str) -> None:
@@ -244,12 +236,11 @@ class Service:
     async def _classify(self, text: str, group: str | None) -> Classified:
         self.look_for_changes()
         opened = self._opened
-        asker = opened.labeller.asker
+        asker, by = opened.labeller.asker, opened.labeller.fitted.model.by
         part = asker.part(asker.shared)
         opened.users += 1
-        outcome, failed, probabilities = None, None, tuple[float, ...]()
+        outcome, failed, chances = None, None, tuple[float, ...]()
         try:
-            by = opened.labeller.fitted.model.by
             group = given_or_detected(by, text, group) if by else ""
             if self._drifted(group):
                 raise DriftFound(self.about_drift)
@@ -258,7 +249,7 @@ class Service:
             votes = await opened.labeller.ask([item], part)
             votes = replace(votes, groups=[group]) if by else votes
             if not (part.tally.failed and votes.silent[0]):  # people are not asked what a model may answer yet
-                outcome, probabilities = await opened.judge.judge(item, votes)
+                outcome, chances = await opened.judge.judge(item, votes)
             failed = _why(part.tally) if outcome is None or outcome.label is None else None
         except PcsError as error:
             self._opened.labeller.restart(asker)  # which may be another by now
@@ -268,20 +259,16 @@ class Service:
             self.tally.add(part.tally)
             opened.users -= 1
             await opened.close_if_unused()
-        return Classified(
-            outcome=outcome, probabilities=probabilities, spent=_spent(part), error=failed, version=opened.version
-        )
+        return Classified(outcome, chances, _spent(part), failed, opened.version)
 
     def _check_ledger(self) -> None:
-        try:
-            same = self._file_number() == self._ledger_file
-        except OSError:
-            same = False
-        if not same:
+        if self._file_number() != self._ledger_file:
             raise LedgerError(f"{self._ledger} was moved or replaced: start the service again")
 
-    def _file_number(self) -> int:
-        return 0 if on_server(self._ledger) else os.stat(self._ledger).st_ino  # a `Path` takes longer
+    def _file_number(self) -> int | None:
+        with suppress(OSError):
+            return 0 if on_server(self._ledger) else os.stat(self._ledger).st_ino  # a `Path` takes longer
+        return None
 
     def look_for_changes(self) -> None:
         """Begin to load the run again if its folder has changed, unless that was looked at a moment ago."""
@@ -322,7 +309,6 @@ class Service:
         return sum(event.number > until for event in events_of(self.folder, Verdict))
 
     async def _fit_again(self) -> None:
-        """Learn from verdicts in another process; the new version is then loaded like that of anybody else."""
         why = await asyncio.to_thread(self._fit.run)
         self._fitting, self._seen[2:] = None, []  # verdicts may have come meanwhile
         if self._fit.stopped:
@@ -336,8 +322,7 @@ class Service:
         before = self._opened
         try:
             fitted, version = await asyncio.to_thread(self._open)
-            labeller = Labeller(fitted, before.labeller.asker, self._stream)
-            self._opened = _Opened(labeller, version, self._stream)
+            self._opened = _Opened(Labeller(fitted, before.labeller.asker, self._stream), version, self._stream)
         except Exception as error:
             wait = RETRY_SECONDS - LOOK_EVERY if self.outdated else 0.0  # at first, files may have been half written
             if not self.outdated:
@@ -368,7 +353,6 @@ def _spent(asker: Asker) -> Spent:
 
 
 def _why(tally: Tally) -> TextError:
-    """Return why no model gave a usable answer."""
     if tally.failed[BUDGET_REACHED]:
         return TextError("budget_reached", "the budget is reached, and all answers so far are kept: set it higher")
     if tally.failed:
@@ -384,10 +368,9 @@ class _Opened:
     """A fitted run in use, and how many texts use it; its models are closed when it is retired and none does."""
 
     def __init__(self, labeller: Labeller, version: str, stream: Stream) -> None:
-        self.labeller, self.version, fitted = labeller, version, labeller.fitted
-        self.judge = JudgeTogether(fitted.model, labeller.recent, partial(fitted.keep, stream), lambda: self.users)
-        self.users = 0
-        self._retired = False
+        self.labeller, self.version, self.users, self._retired = labeller, version, 0, False
+        keep = partial(labeller.fitted.keep, stream)
+        self.judge = JudgeTogether(labeller.fitted.model, labeller.recent, keep, lambda: self.users)
 
     async def retire(self) -> None:
         """Close the models as soon as no text uses them."""

@@ -136,7 +136,6 @@ class _Reader:
         return OwnRelation(expects=Expectation(**values), **texts)
 
     def _checked(self, where: tuple[str, ...], data: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
-        """Return values that are all settings of some dataclasses."""
         options = {option.key: option for kind in kinds for option in settings_in(kind)}
         self._refuse_unknown(where, data, options)
         for key, value in data.items():

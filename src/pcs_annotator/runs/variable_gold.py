@@ -95,7 +95,6 @@ def _many(
 
 
 def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | None:
-    """Return the labels in a cell; None for an empty cell, which says nothing."""
     if cell is None:
         return None
     parts: object = re.split("[;|]", cell)

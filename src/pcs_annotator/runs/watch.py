@@ -126,7 +126,6 @@ def _now() -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -9,8 +9,7 @@ from pcs_annotator.core.gold_codes import UNLABELLED, gold_codes
 from pcs_annotator.core.task import MANY_LABELS
 from pcs_annotator.judging.evaluate.as_tables import shown
 from pcs_annotator.runs.certificate_text import promised
-from pcs_annotator.runs.gold_examples import about_examples
-from pcs_annotator.runs.label_definitions import about_definitions
+from pcs_annotator.runs.gold_in_prompts import about_definitions, about_examples
 from pcs_annotator.runs.learn import counted_once
 from pcs_annotator.runs.ledgers import existing_ledger, ledger_of
 from pcs_annotator.runs.paths import read_origin

@@ -86,7 +86,6 @@ def export_rows(
 
 
 def _controls(path: Path) -> tuple[list[Path], list[Control]]:
-    """Return the folders of all variables of a run, and the question of each."""
     book = Book.open(path)
     places = [folder.home for folder in book.parts.values()]
     if not book.named:
@@ -104,7 +103,6 @@ def _controls(path: Path) -> tuple[list[Path], list[Control]]:
 
 
 def _shown(controls: Sequence[Control]) -> list[Control]:
-    """Return the questions that people see: one for each variable."""
     return list({control.name: control for control in controls}.values())
 
 
@@ -167,7 +165,6 @@ def _outcomes(rows: Rows, places: Integers) -> Iterator[Outcome]:
 
 
 def _passages(rows: Rows, row: int) -> Mapping[Passage, float | None]:
-    """Return the passages that models propose for a text, and how sure each is."""
     label, _ = rows.proposal(row)
     sure = {candidate.passage: candidate.confidence for candidate in rows.candidates(row, blind=False)}
     passages = gold_passages(label, rows.text(row), ANY_TYPE, f"row {rows.ids[row]!r}") or ()
@@ -190,7 +187,6 @@ def export_conll(path: Path, out: Path, policy: OutputPolicy = STRICT) -> tuple[
 
 
 def _only_passages(path: Path) -> Path:
-    """Return the folder of the only variable with passages."""
     book = Book.open(path)
     named = [book.parts[name].home for name, task in book.variables.items() if task.kind == PASSAGES]
     if len(named) != 1:

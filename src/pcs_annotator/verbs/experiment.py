@@ -132,7 +132,6 @@ def _settings(request: ExperimentRequest, sets: Mapping[str, RecordedVotes]) -> 
 
 
 def _draw(done: Experiment, out: Path, policy: OutputPolicy) -> list[Path]:
-    """Write the chart of an experiment that has one, and return its file."""
     path = out / f"{done.name}.svg"
     if done.curves or done.pairs:
         policy.make_way(path)

@@ -10,7 +10,7 @@ from pcs_annotator.asking.ledger.lock import Say, lock_ledger
 from pcs_annotator.base.errors import ConfigError, MismatchError, TableError, warn_user
 from pcs_annotator.judging.model import Model
 from pcs_annotator.runs.book import Book
-from pcs_annotator.runs.book_result import BookResult, write_labels
+from pcs_annotator.runs.book_result import BookResult, WholeSets, learn_sets, sets_in_force, whole_sets, write_labels
 from pcs_annotator.runs.fits import REFIT, promises_less, settings_of_fits, take_version
 from pcs_annotator.runs.gold_labels import ROWS_TO_LABEL, FromPeople
 from pcs_annotator.runs.label_table import relabel_whole
@@ -19,7 +19,6 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import SAMPLED, RunFolder, read_start
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.runs.whole_sets import WholeSets, learn_sets, sets_in_force, whole_sets
 from pcs_annotator.showing.report.page import report_or_warn
 from pcs_annotator.tables.files import clear_leftovers, expecting
 
@@ -71,8 +70,6 @@ def fit_run(path: Path, *options: Any, **named: Any) -> RunResult:
 
 
 class _How(NamedTuple):
-    """How to learn, and to write the labels of a large table."""
-
     spreadsheet_safe: bool
     spare_looks: bool
     say: Say

@@ -77,7 +77,6 @@ def _in_stream(folder: RunFolder, id: str, text: str) -> dict[str, str]:
 
 
 def _forget_id(folder: RunFolder, id: str) -> None:
-    """Remove an ID from the log of the review, and from fits and tests, which note those of their gold rows."""
     _forget_verdicts(folder, id)
     forget_gold(folder, id)
     for file in (folder.model, *(folder.at(number).model for number in numbers(folder))):
@@ -114,7 +113,6 @@ def _watched(ledger: AnyLedger) -> set[bytes]:
 
 
 def _forget_verdicts(folder: RunFolder, id: str) -> None:
-    """Remove draws of and verdicts on a text from the log."""
     if all(getattr(event, "id", "") != id for event in read_events(folder.draws, None)):
         return
     lines = folder.draws.read_bytes().splitlines(keepends=True)

@@ -21,7 +21,7 @@ from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.book import Book
-from pcs_annotator.runs.book_result import book_columns
+from pcs_annotator.runs.book_result import book_columns, sets_in_force, whole_sets
 from pcs_annotator.runs.columns import result_columns, with_columns
 from pcs_annotator.runs.labeller import FittedRun, LoadOptions, open_fitted
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
@@ -32,7 +32,6 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_table import survey
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
-from pcs_annotator.runs.whole_sets import sets_in_force, whole_sets
 from pcs_annotator.tables import chunks
 from pcs_annotator.tables.arrow import pa
 from pcs_annotator.tables.files import check_ending, has_wildcards
@@ -86,8 +85,7 @@ def default_out(data: Path | str) -> Path:
     name = f"{table_stem(data)}-labels.csv"
     if isinstance(data, str):
         return Path(name)
-    whole = next((path for path in (data, *data.parents) if not has_wildcards(path.name)), data)
-    return whole.with_name(name) if whole.name else whole / name
+    return next((path for path in (data, *data.parents) if not has_wildcards(path.name)), data).parent / name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +126,10 @@ def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -
     outcomes = {name: [*model.judge(results[name].votes)] for name, model in models.items()}
     sets = whole_sets(book.variables, outcomes, learned)
     if out is not None:
-        columns = {part: each.model_columns() for part, each in results.items()}
-        added = book_columns(book.variables, columns, sets)
-        kept = policy.make_way(out)
-        policy.write_table(out, with_columns(next(iter(results.values())).dataset.table, added, added))
-        if kept:
+        added = book_columns(book.variables, {part: each.model_columns() for part, each in results.items()}, sets)
+        if kept := policy.make_way(out):
             request.say(f"{out} is kept as {kept}")
+        policy.write_table(out, with_columns(next(iter(results.values())).dataset.table, added, added))
     return LabelledBook(book=book, results={part: replace(each, out=out) for part, each in results.items()}, sets=sets)
 
 
@@ -194,15 +190,14 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     table = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
     options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
     fitted = open_fitted(recorded, options)
-    job, frugal = fitted.job, fitted.frugal
-    everything = ask.plan_job(job, table.sample.items, fitted.settings).for_rows(table.rows)
-    if frugal is None:
+    everything = ask.plan_job(fitted.job, table.sample.items, fitted.settings).for_rows(table.rows)
+    if fitted.frugal is None:
         return LabelPlan(everything, None, None)
-    return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
+    spending = fitted.frugal.spending
+    return LabelPlan(everything, _scaled(everything, fitted.job, spending), spending)
 
 
 def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
-    """Return the plan with every model's calls reduced to the share that is expected."""
     shares: dict[str, list[float]] = {}
     for annotator, model in job.annotators:
         shares.setdefault(model.name, []).append(spending.by_annotator[annotator.name])

@@ -12,8 +12,13 @@ from pcs_annotator.relations.limits import Languages, languages_of
 from pcs_annotator.runs import ask, ledgers, resolve_config
 from pcs_annotator.runs.book import open_parts
 from pcs_annotator.runs.default_panel import DefaultPanel, about_candidates
-from pcs_annotator.runs.gold_examples import about_examples, with_gold_examples, with_known_texts
-from pcs_annotator.runs.label_definitions import as_if_defined, lacks_definitions
+from pcs_annotator.runs.gold_in_prompts import (
+    about_examples,
+    as_if_defined,
+    lacks_definitions,
+    with_gold_examples,
+    with_known_texts,
+)
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_table import open_table
 from pcs_annotator.runs.settings import Config

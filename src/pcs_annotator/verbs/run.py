@@ -23,9 +23,15 @@ from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.columns import groups_of, refuse_many
 from pcs_annotator.runs.executors import check_executor
 from pcs_annotator.runs.fits import settings_of_fits
-from pcs_annotator.runs.gold_examples import with_gold_examples, with_known_texts
+from pcs_annotator.runs.gold_in_prompts import (
+    about_definitions,
+    as_if_defined,
+    lacks_definitions,
+    with_definitions,
+    with_gold_examples,
+    with_known_texts,
+)
 from pcs_annotator.runs.gold_labels import check_gold, gold_of, without_examples
-from pcs_annotator.runs.label_definitions import about_definitions, as_if_defined, lacks_definitions, with_definitions
 from pcs_annotator.runs.label_table import label_whole
 from pcs_annotator.runs.ledgers import refuse_lost_ledger
 from pcs_annotator.runs.opened import Run
@@ -101,7 +107,6 @@ def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None
 
 
 def _refuse_other_variables(folder: RunFolder, config: Config) -> None:
-    """Raise if the folder has a run with one variable and this one has several, or the other way round."""
     before = parts_in(folder.path)
     if before and (before == [""]) != (not config.variables):
         what = "one variable" if before == [""] else "several variables"
@@ -144,8 +149,6 @@ def _begun(part: _Part) -> _Part:
 
 
 class _Asked(NamedTuple):
-    """One variable about which all was asked."""
-
     part: _Part
     run: Run
     fits: Mapping[str, Any]  # what `pcs fit` was given
@@ -180,7 +183,6 @@ def _ask(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> _As
 
 
 def _learned(asked: _Asked, parts: Mapping[str, Run]) -> RunResult:
-    """Learn about one variable; `parts` are those that are learned about together."""
     part, recorded, fits, tally, seconds = asked
     request, config, learning = part.request, part.config, time.perf_counter()
     recorded = recorded.having(parts=parts)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from pcs_annotator import RunResult
 from pcs_annotator.asking.engine.job import Exchange
 from pcs_annotator.core.chat import Message, Reply, Usage
-from pcs_annotator.runs.exchanges import Evidence
+from pcs_annotator.runs.folder_votes import Evidence
 from pcs_annotator.showing.report import replies
 from pcs_annotator.showing.report.page import render, write_report
 from pcs_annotator.showing.report.view import select, view_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator import Item, RunResult
-from pcs_annotator.runs.exchanges import Evidence, evidence_of
+from pcs_annotator.runs.folder_votes import Evidence, evidence_of
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.settings import Config
 from pcs_annotator.showing.report import replies as report_replies

@@ -12,12 +12,11 @@ from pcs_annotator.core.outcome import DECISION, FINAL_LABEL, VERDICT
 from pcs_annotator.core.weights import Share
 from pcs_annotator.faces.cli import ending, options
 from pcs_annotator.faces.cli.ending import complain
-from pcs_annotator.runs.book_result import BookResult
+from pcs_annotator.runs.book_result import BookResult, SetResult
 from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.run_result import SILENCES, RunResult
 from pcs_annotator.runs.settings import Saving
-from pcs_annotator.runs.whole_sets import SetResult
 from pcs_annotator.showing import answer
 from pcs_annotator.showing import blocks as b
 from pcs_annotator.showing.findings import texts_cut, what_to_look_at

@@ -10,7 +10,7 @@ from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.faces.review.forms import QUEUES, Visit
 from pcs_annotator.faces.review.layout import chip, link, post_form
 from pcs_annotator.reviewing.values import Shown, ShownVote
-from pcs_annotator.runs.exchanges import Evidence, Exchange
+from pcs_annotator.runs.folder_votes import Evidence, Exchange
 from pcs_annotator.showing.diff import clipped, marked
 from pcs_annotator.showing.formats import DASH, number
 from pcs_annotator.showing.markup import Child, Markup, joined, section, sentence, tag, user_text

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pcs_annotator.asking.annotators.prompt import MARKER
 from pcs_annotator.asking.engine.job import Exchange
 from pcs_annotator.core.chat import Message, sendable
-from pcs_annotator.runs.exchanges import evidence_of
+from pcs_annotator.runs.folder_votes import evidence_of
 from pcs_annotator.showing.report.view import Row, View
 
 MOST_QUESTIONS = 4_000  # looked up for a page, which takes about half a second
