@@ -109,7 +109,7 @@ def test_every_error_names_file_line_and_key(text: str, problem: str, tmp_path: 
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"other\.toml.*no such file"):
+    with pytest.raises(ConfigError, match=r"other\.toml.*No such file"):
         read_config(tmp_path / "other.toml", tmp_path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_config(tmp_path, tmp_path)

@@ -17,7 +17,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.columns import probabilities
-from pcs_annotator.runs.default_panel import Support
+from pcs_annotator.runs.default_panel import panel_for
 from pcs_annotator.runs.executors import Panel
 from pcs_annotator.runs.labeller import annotators_of
 from pcs_annotator.runs.learn import fit_for_classifier, needs_gold
@@ -136,9 +136,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             )
         self.panel_ = None
         if self.relations is None:
-            annotators = _listed(self.annotators, "annotators")
-            support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
-            self.panel_ = support.panel()
+            self.panel_ = panel_for(task, _listed(self.annotators, "annotators"), self.ledger, self._settings())
         votes = self._ask(task, [texts[row] for row in rows])
         self.model_ = fit_for_classifier(
             votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error, text=self.text

@@ -9,7 +9,6 @@ more than other orders and wordings at the same price. The paper's rewrites join
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.base.concurrency import run_sync
 from pcs_annotator.base.text import series, short_names
@@ -105,45 +104,33 @@ def _reasons(
     return tuple(reasons)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
-    """Finds out which models give log-probabilities."""
+def panel_for(
+    task: Task,
+    annotators: Sequence[object],
+    ledger: LedgerAddress,
+    settings: ask.CollectSettings,
+    texts: Sequence[str] = (),
+) -> DefaultPanel:
+    """Return what to ask `annotators`, of which the ledger remembers who gave log-probabilities.
 
-    task: Task  # what to decide
-    annotators: Sequence[object]  # `Annotator`s, or anything that names a model
-    ledger: LedgerAddress  # the ledger, which remembers it; it need not exist
-    settings: ask.CollectSettings  # how to ask
-    texts: Sequence[str] = ()  # the texts to ask about, for a rule that can change them; empty if not known yet
-
-    def panel(self) -> DefaultPanel:
-        """Return what to ask; a server that may give log-probabilities counts if it has, or if the settings say so."""
-        job = self._job()
-        run_sync(lambda: ask.close_models(job))
-        remembered, unsure = self._remembered(), []
-        gives = dict[str, bool]()
-        for annotator, model in job.annotators:
-            able = not kind_of(annotator.name) and bool(annotator.alternatives(self.task, model))
-            doubtful = getattr(model, "may_not_grade", False) and self.settings.answers != "graded"
-            gives[annotator.name] = able and remembered.get(model.name, not doubtful)
-            if able and doubtful and model.name not in remembered:
-                unsure.append(annotator.name)
-        return default_panel(
-            gives,
-            hard_questions(self.task, usual_text_relation(self.texts)),
-            rewriter=self.settings.rewriter is not None
-            and not (self.task.pair or self.task.number or self.task.extraction),
-            unsure=unsure,
-        )
-
-    def _job(self) -> Job:
-        settings = replace(self.settings, questions={}, rewriter=None)
-        return ask.open_job(self.task, self.annotators, (ORIGINAL,), settings)
-
-    def _remembered(self) -> dict[str, bool]:
-        if not ledger_exists(self.ledger):
-            return {}
-        with open_ledger(self.ledger) as ledger:
-            return ledger.graded_models()
+    A server that may give them counts if it has, or if the settings say so. `texts`, if they are known, are for a rule
+    that can change them.
+    """
+    job = ask.open_job(task, annotators, (ORIGINAL,), replace(settings, questions={}, rewriter=None))
+    run_sync(lambda: ask.close_models(job))
+    remembered, gives, unsure = dict[str, bool](), dict[str, bool](), list[str]()
+    if ledger_exists(ledger):
+        with open_ledger(ledger) as opened:
+            remembered = opened.graded_models()
+    for annotator, model in job.annotators:
+        able = not kind_of(annotator.name) and bool(annotator.alternatives(task, model))
+        doubtful = getattr(model, "may_not_grade", False) and settings.answers != "graded"
+        gives[annotator.name] = able and remembered.get(model.name, not doubtful)
+        if able and doubtful and model.name not in remembered:
+            unsure.append(annotator.name)
+    rewriter = settings.rewriter is not None and not (task.pair or task.number or task.extraction)
+    hard = hard_questions(task, usual_text_relation(texts))
+    return default_panel(gives, hard, rewriter=rewriter, unsure=unsure)
 
 
 def _verb(verb: str, names: Sequence[str]) -> str:

@@ -145,13 +145,12 @@ class Run:
     @cached_property
     def by(self) -> str:
         """What groups of texts the last fit made its promise for; before the first one, that of the settings."""
-        return str(settings_of_fits(self.folder, "learn").get("by", self.config.learn.by))
+        return replace(self.config.learn, **settings_of_fits(self.folder, "learn")).by
 
     @cached_property
     def gold_sample(self) -> GoldSample:
         """How the gold rows of the data were chosen, as the user said at the last fit."""
-        setting: GoldSample = settings_of_fits(self.folder, "learn").get("gold_sample", self.config.learn.gold_sample)
-        return setting
+        return replace(self.config.learn, **settings_of_fits(self.folder, "learn")).gold_sample
 
     @cached_property
     def gold(self) -> Gold:
@@ -219,8 +218,7 @@ class Run:
         gold, (key, levels) = self.gold, self._levels(settings)
         values = self._earlier_model()
         earlier = None if values is None else from_plain(Model, values)
-        before = None if earlier is None else earlier.certificate
-        foretold = None if before is None else before.rows_needed
+        foretold = earlier.certificate.rows_needed if earlier and earlier.certificate else None
         early, rows = "", int(gold.random_sample.sum())
         if spare_looks and key not in levels.keys:
             early = levels.too_early(rows, foretold.even_odds if foretold else None)
@@ -308,9 +306,9 @@ class Run:
 
     def figures(self) -> Mapping[str, Any]:
         """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
-        figures = read_json(path := self.folder.evaluation, REFIT)
+        figures = read_json(self.folder.evaluation, REFIT)
         if figures.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
-            raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
+            raise TableError(f"{self.folder.evaluation} and {self.folder.model.name} are of different fits: {REFIT}")
         return figures
 
     def hand_out(self, learned: Learned, rows: int) -> drawing.HandedOut:
@@ -349,8 +347,8 @@ class Run:
         broken = {name: audit for name, audit in self.stream_audit(model).items() if audit.finding == "revoked"}
         if not broken or model.certificate is None:
             return model
-        withdrawn = replace(model.certificate, withdrawn=tuple(name for name in broken if name))
-        return replace(model, certificate=replace(withdrawn, audit=broken.get("", withdrawn.audit)))
+        audit, groups = broken.get("", model.certificate.audit), tuple(filter(None, broken))
+        return replace(model, certificate=replace(model.certificate, withdrawn=groups, audit=audit))
 
     def stream_audit(self, model: Model) -> dict[str, Audit]:
         """Return what people found among accepted texts of the stream since this version is in use, by group."""

@@ -30,13 +30,10 @@ class OwnObjects:
         """Return the models and relations that were given as objects, by name."""
         annotators = name_annotators([model for model in models if not isinstance(model, str)])
         made = [entry for entry in as_relations(relations) if not isinstance(entry, str)]
-        objects = cls({entry.name: entry for entry in annotators}, {entry.name: entry for entry in made})
-        if len(objects.relations) < len(made):
-            twice = next(
-                relation.name for at, relation in enumerate(made) if relation is not objects.relations[relation.name]
-            )
-            raise ConfigError(f"two relations are called {twice!r}: give each function a name of its own")
-        return objects
+        names = Counter(entry.name for entry in made)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise ConfigError(f"two relations are called {twice[0]!r}: give each function a name of its own")
+        return cls({entry.name: entry for entry in annotators}, {entry.name: entry for entry in made})
 
     def with_others(self, others: "OwnObjects") -> "OwnObjects":
         """Return the objects of both; others take precedence."""
@@ -67,10 +64,7 @@ def names_in(objects: Iterable[object], object_names: Iterable[str]) -> list[str
 
 
 def name_annotators(models: Sequence[object]) -> list[Annotator]:
-    """Return the annotators of models, each with a name of its own.
-
-    Functions and objects of the same name are told apart by a digest of what they answer by.
-    """
+    """Return the annotators of models; functions and objects of one name get a digest of what they answer by, too."""
     annotators = [model if isinstance(model, Annotator) else _annotator(model) for model in models]
     twice = _repeated(annotators)
     named = [_told_apart(entry) if entry.name in twice or LAMBDA in entry.name else entry for entry in annotators]
@@ -102,10 +96,7 @@ def _with_digest(name: str, thing: object) -> str:
 
 
 def as_relations(relations: Iterable[object]) -> list[str | Relation]:
-    """Return names and relations as they are, and functions `str -> str | None` as relations.
-
-    A function is named like itself, and a lambda after a digest of its code.
-    """
+    """Return names and relations as they are, and functions `str -> str | None` as relations of the same name."""
     return [_as_relation(relation) for relation in relations]
 
 

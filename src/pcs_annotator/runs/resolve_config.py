@@ -63,8 +63,7 @@ def read_settings(
     """Return the settings of a `pcs.toml`, if there is one, overridden by those that are given by name.
 
     `path` can also be a run folder: the settings are then those of the run, for other data. `learn` has the defaults of
-    the section `[learn]`. A ledger in the file is found from where the file is, so that it is the same one wherever a
-    command is started; so are tables of examples.
+    the section `[learn]`. A ledger and tables that the file names are found from where it is.
     """
     if path is not None and path.is_dir():
         return _overridden(_settings_of_run(path), named)
@@ -97,10 +96,7 @@ def settings_of(named: Mapping[str, Any], learn: LearnSettings | None = None) ->
 
 
 def _overridden(config: Config, named: Mapping[str, Any]) -> Config:
-    """Return settings with those that are given; None and empty values are not, and prices are added.
-
-    Later commands find the ledger from any folder, because its path is absolute.
-    """
+    """Return settings with those that are given; None and empty values are not, and prices are added."""
     changes: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for name, value in named.items():
         section, option = all_settings()[name]
@@ -108,7 +104,7 @@ def _overridden(config: Config, named: Mapping[str, Any]) -> Config:
             changes[section][option.key] = str(value) if isinstance(value, PathLike) else value
     asked = changes["ask"]
     asked["prices"] = {**config.ask.prices, **asked.get("prices", {})}
-    if ledger := asked.get("ledger", config.ask.ledger):
+    if ledger := asked.get("ledger", config.ask.ledger):  # later commands find it from any folder
         asked["ledger"] = str(absolute_address(ledger))
     config = replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
     return _with_tables(config)
@@ -127,14 +123,8 @@ def _with_tables(config: Config) -> Config:
                 f"{Path(task.codebook).name} has the labels {', '.join(book.labels)}, and the settings have "
                 f"{', '.join(task.labels)}: give them in one place"
             )
-        task = replace(
-            task,
-            labels=book.labels,
-            meanings={**task.meanings, **book.meanings},
-            examples=(*task.examples, *book.examples),
-            instruction=task.instruction or book.instruction,
-            codebook="",
-        )
+        task = replace(task, meanings={**task.meanings, **book.meanings}, examples=(*task.examples, *book.examples))
+        task = replace(task, labels=book.labels, instruction=task.instruction or book.instruction, codebook="")
     if task.labels and task.examples_from and not _is_gold(task.examples_from):
         rows = read_examples(Path(task.examples_from))
         for where, row in rows.items():
@@ -147,10 +137,9 @@ def with_variables(config: Config, books: Mapping[str, Codebook]) -> Config:
     """Return settings with the variables of a codebook."""
     variables = {**config.variables}
     for name, book in books.items():
-        if name in variables or (problem := variable_problem(name, book.labels, book.kind)):
-            raise ConfigError(
-                f"{name} is in pcs.toml too: leave it out there" if name in variables else f"{name} {problem}"
-            )
+        twice = "is in pcs.toml too: leave it out there" if name in variables else ""
+        if problem := twice or variable_problem(name, book.labels, book.kind):
+            raise ConfigError(f"{name} {problem}")
         values: dict[str, Any] = {**book._asdict(), "kind": book.kind or "one"}
         variables[name] = TaskSettings(**values)
     return replace(config, variables=variables)
@@ -170,8 +159,7 @@ def nearest_of_gold(examples: str) -> int:
 
 def with_saving(config: Config, saving: Saving) -> Config:
     """Return the settings of a run with what is said about new texts; its limits on one command are not theirs."""
-    named = {name: getattr(saving, name) for name in SPENDING}
-    config = _overridden(config, named)
+    config = _overridden(config, {name: getattr(saving, name) for name in SPENDING})
     return replace(config, ask=replace(config.ask, max_calls=saving.max_calls, max_tokens=saving.max_tokens))
 
 
@@ -216,13 +204,8 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     refuse_line_breaks(labels)
     refuse_other_gold(dataset, labels)
     config = _with_candidates(config, labels)
-    return replace(
-        config,
-        task=_with_tables(
-            replace(config, task=replace(config.task, labels=labels, kind="pair" if pair else kind))
-        ).task,
-        data=_columns_found(config, dataset),
-    )
+    task = replace(config.task, labels=labels, kind="pair" if pair else kind)
+    return replace(_with_tables(replace(config, task=task)), data=_columns_found(config, dataset))
 
 
 def _extracting(config: Config, dataset: Dataset) -> Config:
@@ -243,18 +226,12 @@ def _extracting(config: Config, dataset: Dataset) -> Config:
 
 
 def _columns_found(config: Config, dataset: Dataset) -> DataSettings:
-    columns = dataset.columns
-    return replace(
-        config.data, text_column=columns.text or "", id_column=columns.id_setting, gold_column=columns.gold or ""
-    )
+    text, gold = dataset.columns.text or "", dataset.columns.gold or ""
+    return replace(config.data, text_column=text, id_column=dataset.columns.id_setting, gold_column=gold)
 
 
 def _with_candidates(config: Config, labels: Sequence[str]) -> Config:
-    """Return settings with the number of labels that each text is asked about, if not about all; answers are hard then.
-
-    Raises:
-        ConfigError: The labels of a scale are asked about together, and grades of very many labels are not kept.
-    """
+    """Return settings with the number of labels that each text is asked about, if not all; answers are hard then."""
     task = config.task
     if task.kind in ("scale", "number"):
         if task.candidates:
@@ -283,18 +260,17 @@ def _from_low_to_high(labels: Sequence[str], *, named: bool) -> tuple[str, ...]:
 def task_of(config: Config) -> Task:
     """Return the task of complete settings."""
     task = config.task
-    pair = (0, 1) if config.data.pair else ()
-    instruction = task.instruction or usual_instruction(task.labels, task.kind)
-    examples = [_example(number, row, task.extraction) for number, row in enumerate(task.examples, 1)]
-    how = task.meanings, task.wordings, examples, task.nearest, _together(config)
-    texts_known = [Example.of(number, row) for number, row in enumerate(task.known, 1)]
     return Task(
-        instruction,
+        task.instruction or usual_instruction(task.labels, task.kind),
         task.labels,
-        *how,
+        task.meanings,
+        task.wordings,
+        [_example(number, row, task.extraction) for number, row in enumerate(task.examples, 1)],
+        task.nearest,
+        _together(config),
         candidates=_candidates(task),
-        known=texts_known,
-        pair=pair,
+        known=[Example.of(number, row) for number, row in enumerate(task.known, 1)],
+        pair=(0, 1) if config.data.pair else (),
         number=task.kind == "number",
         definitions=task.definitions,
         extraction=task.extraction,
@@ -328,16 +304,11 @@ def _together(config: Config) -> AskedTogether | None:
         asked = {name: config.variables[name]}
     if not name or (len(asked) == 1 and not label):
         return None
-    parts = (
-        Part(
-            variable,
-            task.instruction or usual_instruction(task.labels),
-            tuple(task.labels),
-            tuple(task.meanings.items()),
-            task.kind == "many",
-        )
-        for variable, task in asked.items()
-    )
+    parts = list[Part]()
+    for variable, task in asked.items():
+        instruction = task.instruction or usual_instruction(task.labels)
+        meanings = tuple(task.meanings.items())
+        parts.append(Part(variable, instruction, tuple(task.labels), meanings, task.kind == "many"))
     return AskedTogether(tuple(parts), name, label)
 
 

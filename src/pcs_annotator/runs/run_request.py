@@ -16,7 +16,7 @@ from pcs_annotator.base.fields import setting
 from pcs_annotator.core.task import Item
 from pcs_annotator.runs import ledgers, resolve_config
 from pcs_annotator.runs.ask import CollectSettings, Follow
-from pcs_annotator.runs.default_panel import DefaultPanel, Support
+from pcs_annotator.runs.default_panel import DefaultPanel, panel_for
 from pcs_annotator.runs.own_objects import OwnObjects
 from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.settings import CommandSettings, Config, GoldSample
@@ -97,14 +97,8 @@ class RunRequest(CommandSettings):
         """Return the questions that an earlier run in this folder asked, or that the models can answer about texts."""
         if (recorded := self._recorded_panel(config)) is not None:
             return recorded
-        support = Support(
-            task=resolve_config.task_of(config),
-            annotators=config.ask.models,
-            ledger=ledgers.ledger_of(self.run_folder, config),
-            settings=self.how_to_ask(config),
-            texts=[item.text for item in items],
-        )
-        return support.panel()
+        task, ledger = resolve_config.task_of(config), ledgers.ledger_of(self.run_folder, config)
+        return panel_for(task, config.ask.models, ledger, self.how_to_ask(config), [item.text for item in items])
 
     def _recorded_panel(self, config: Config) -> DefaultPanel | None:
         """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""

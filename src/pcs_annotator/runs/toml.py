@@ -45,16 +45,12 @@ def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = N
     try:
         source = path.read_text(encoding="utf-8-sig")  # Windows editors add a mark
         data = tomllib.loads(source)
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason}): save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply") from None
     return _Reader(path, source).config(data, learn)
 
 
@@ -77,9 +73,8 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
     config = Config(**{name: kind(**known_settings(kind, values.get(name, {}))) for name, kind in sections().items()})
     if book := values.get("codebook"):
-        variables = {
-            name: TaskSettings(**known_settings(TaskSettings, task)) for name, task in book["variables"].items()
-        }
+        tasks = book["variables"].items()
+        variables = {name: TaskSettings(**known_settings(TaskSettings, task)) for name, task in tasks}
         config = replace(config, variables=variables, part=book["part"])
     own_relations = values.get("relations", {}).get("own", {})
     relations = {name: from_plain(OwnRelation, entry) for name, entry in own_relations.items()}
@@ -107,16 +102,14 @@ class _Reader:
         for name in data:
             table = dict(self._table((name,), data[name]))
             if name == "variables":
-                config = replace(
-                    config, variables={key: self._variable((name, key), task) for key, task in table.items()}
-                )
+                variables = {key: self._variable((name, key), task) for key, task in table.items()}
+                config = replace(config, variables=variables)
                 continue
-            own_relations = {}
-            if name == "relations":
-                own_relations = {key: table.pop(key) for key, entry in list(table.items()) if isinstance(entry, dict)}
-            values = self._checked((name,), table, sections()[name])
-            if own_relations:
-                values["own"] = {key: self._own_relation((name, key), entry) for key, entry in own_relations.items()}
+            tables = {key: entry for key, entry in table.items() if name == "relations" and isinstance(entry, dict)}
+            others = {key: value for key, value in table.items() if key not in tables}
+            values = self._checked((name,), others, sections()[name])
+            if tables:
+                values["own"] = {key: self._own_relation((name, key), entry) for key, entry in tables.items()}
             config = replace(config, **{name: replace(getattr(config, name), **values)})
         return config
 

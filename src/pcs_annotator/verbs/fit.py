@@ -41,13 +41,13 @@ def fit(  # noqa: PLR0913  # options of pcs fit
     are now, if that has changed.
     """
     book = Book.open(path)  # raises if this is not a run folder, before a lock is put there
-    people, first = people or FromPeople(), RunFolder(next(iter(book.parts.values())).path)
+    people, first = people or FromPeople(), next(iter(book.parts.values()))
     if book.named and people.gold is not None:
-        command = f"pcs fit {next(iter(book.parts.values())).home} --gold {people.gold}"
         raise ConfigError(
-            f"--gold is for one variable: name its folder, such as {command}; for several, add "
-            "columns named like the variables to the data, and repeat pcs run"
+            f"--gold is for one variable: name its folder, such as pcs fit {first.home} --gold {people.gold}; for "
+            "several, add columns named like the variables to the data, and repeat pcs run"
         )
+    first = RunFolder(first.path)
     if book.named and not first.items.exists():
         raise TableError(f"{path} has no {first.items.name}: repeat pcs run, which writes it")
     tally = Tally()
@@ -57,8 +57,7 @@ def fit(  # noqa: PLR0913  # options of pcs fit
         results, runs = {}, {part: Run.of(folder, ledger) for part, folder in book.parts.items()}
         for part, run in runs.items():
             tally.rows_expected = len(run.dataset.items)
-            how = _How(spreadsheet_safe, spare_looks, say)
-            shared = run.having(parts=runs) if book.named else run
+            shared, how = run.having(parts=runs) if book.named else run, _How(spreadsheet_safe, spare_looks, say)
             results[part] = _fit_part(shared, changes or {}, people, how)
         tally.rows = len(run.dataset.items)
         return written(first, results, book, spreadsheet_safe=spreadsheet_safe)
@@ -139,11 +138,9 @@ def _with_sets(book: Book, results: Mapping[str, RunResult], *, learning: bool) 
     """Return all results with those of whole sets of labels, about which is learned anew if all parts were."""
 
     def learned(parts: Sequence[str]) -> WholeSets:
-        return (
-            learn_sets([results[part] for part in parts])
-            if learning
-            else sets_in_force([book.parts[part] for part in parts])
-        )
+        if learning:
+            return learn_sets([results[part] for part in parts])
+        return sets_in_force([book.parts[part] for part in parts])
 
     outcomes = {name: result.outcomes for name, result in results.items()}
     return BookResult(book=book, results=results, sets=whole_sets(book.variables, outcomes, learned))

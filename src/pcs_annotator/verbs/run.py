@@ -62,11 +62,6 @@ class _Part:
     table: RunTable
     replacing: bool = False  # whether results of other work are to be set aside
 
-    @property
-    def folder(self) -> RunFolder:
-        """The files of the part."""
-        return self.request.run_folder
-
 
 def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None) -> BookResult:
     """Rewrite, ask, learn, label and report, one variable after the other; a second run asks only what is missing.
@@ -84,16 +79,15 @@ def run(request: RunRequest, announce: Callable[[str], None] = lambda part: None
     watch = Watch(folder, f"run {request.data_name}", tally)
     address = ledgers.ledger_of(folder, first.config)
     with ledgers.lock_run(folder, address, wait=request.wait, say=request.say), watch:
-        clear_leftovers(folder.path, *(part.folder.own_folder for part in parts.values()))
+        clear_leftovers(folder.path, *(part.request.run_folder.own_folder for part in parts.values()))
         parts = {name: _begun(part) for name, part in parts.items()}
         if any(part.replacing for part in parts.values()):
             request.say(f"the old results are kept in {folder.set_results_aside()}")
         if request.fresh and folder.ledger.exists():
             request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
         follow, results = watch.begin(), dict[str, RunResult]()
-        # labels of one variable are learned about together; those of a large table after one another, as they are paid
-        apart = first.table.sampled
-        for _, names in groupby(parts, lambda name: name if apart else name.partition("=")[0]):
+        # labels of one variable are learned about together
+        for _, names in groupby(parts, lambda name: name.partition("=")[0]):
             asked = dict[str, _Asked]()
             for name in names:
                 announce(name)
@@ -117,19 +111,20 @@ def _prepared(request: RunRequest) -> _Part:
     """Check settings and gold of a variable: before the first call, not after the last."""
     folder = request.run_folder
     table = open_table(request.open_data(), folder, request.config)
-    quoting = request.config.task.extraction is not None  # errors in its gold name the user's file
-    config = resolve_config.resolve(
-        request.config, replace(table.sample, name=request.data_name) if quoting else table.sample
-    )
+    sample, quoting = (
+        table.sample,
+        request.config.task.extraction is not None,
+    )  # errors in its gold name the user's file
+    config = resolve_config.resolve(request.config, replace(sample, name=request.data_name) if quoting else sample)
     reading = {**asdict(request.reading()), "id_column": table.stream.columns.id_setting}
-    config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), table.sample)
-    config = _with_gold_sample(request, with_known_texts(request, config, table.sample), table.sample)
+    config = with_gold_examples(request, replace(config, data=replace(config.data, **reading)), sample)
+    config = _with_gold_sample(request, with_known_texts(request, config, sample), sample)
     learn.learning_of(config.learn, shape=LabelShape.of(config.task.kind, config.task.labels))
-    texts = [item.text for item in table.sample.items]
-    refuse_many(config.learn.by, groups_of(config.learn.by, table.sample.table, texts, table.stream.name) or ())
+    texts = [item.text for item in sample.items]
+    refuse_many(config.learn.by, groups_of(config.learn.by, sample.table, texts, table.stream.name) or ())
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
-        check_gold(None, table.sample)
+        check_gold(None, sample)
     refuse_lost_ledger(folder, config)
     return _Part(request=request, config=config, table=table)
 
@@ -139,7 +134,7 @@ def _begun(part: _Part) -> _Part:
     request, sample = part.request, part.table.sample
     replacing = refuse_other_work(request, part.config, part.table)
     if not request.gold_wins:
-        check_gold(None if replacing else part.folder, sample)
+        check_gold(None if replacing else request.run_folder, sample)
     config, named = _with_panel(request, part.config, sample.items), bool(part.config.relations.use)
     to_define = lacks_definitions(config)
     config = with_definitions(replace(request, fresh=request.fresh or replacing), config, sample, named=named)
@@ -158,24 +153,18 @@ class _Asked(NamedTuple):
 
 def _ask(part: _Part, parts: Sequence[str], tally: Tally, started: float) -> _Asked:
     """Rewrite, and ask about one variable; `parts` are all of the run."""
-    folder, dataset = part.folder, part.table.sample
-    fits = {} if part.replacing else _kept_from_fits(folder, part.config)
-    gold = gold_of(None if part.replacing else folder, dataset).taken_as(part.config.learn.gold_sample)
-    gold = without_examples(gold, [item.text for item in dataset.items], part.config.task)
-    config, asking = part.config, time.perf_counter()
+    folder, dataset, config = part.request.run_folder, part.table.sample, part.config
+    fits = {} if part.replacing else _kept_from_fits(folder, config)
+    gold = gold_of(None if part.replacing else folder, dataset).taken_as(config.learn.gold_sample)
+    gold = without_examples(gold, [item.text for item in dataset.items], config.task)
+    asking = time.perf_counter()
     votes = _asked(part, parts, tally)
-    parts_known = {
-        "dataset": dataset,
-        "answers": votes,
-        "gold": gold,
-        "sampled": part.table.sampled,
-        "by": config.learn.by,
-    }
-    recorded = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
+    settings = {"sampled": part.table.sampled, "by": config.learn.by, "gold_sample": config.learn.gold_sample}
+    recorded = Run(folder, config, dataset=dataset, gold=gold, **settings)
     if config.task.extraction:
-        del parts_known["answers"]
-        texts = Run(folder, config, **parts_known, gold_sample=config.learn.gold_sample)
-        recorded = PassageRun.asked(texts, votes, part.request.own)
+        recorded = PassageRun.asked(recorded, votes, part.request.own)
+    else:
+        recorded = recorded.having(answers=votes)
     if not part.table.sampled:
         part.request.paid.add(tally)
     seconds = {"prepare": asking - started, "ask": time.perf_counter() - asking}
@@ -220,8 +209,7 @@ def learn_defaults(folder: Path) -> LearnSettings:
 
 def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
     kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
-    if kept:
-        listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
+    if listed := ", ".join(f"{name} = {value}" for name, value in kept.items()):
         warn_user(f"as in the last pcs fit of {folder.home}: {listed}; pcs.toml and options override this")
     return kept
 
@@ -251,13 +239,13 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item]) -> C
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     settings, batches = request.how_to_ask(config), request.batches(config.ask.executor)
-    budget = settings.budget.after(*tally.spent)
-    return replace(settings, progress=request.progress, tally=tally, budget=budget, batches=batches)
+    settings = replace(settings, progress=request.progress, tally=tally, batches=batches)
+    return replace(settings, budget=settings.budget.after(*tally.spent))
 
 
 def _asked(part: _Part, parts: Sequence[str], tally: Tally) -> Votes:
     """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
-    request, config, folder, table = part.request, part.config, part.folder, part.table
+    request, config, table, folder = part.request, part.config, part.table, part.request.run_folder
     dataset, ledger = table.sample, ledgers.ledger_of(folder, config)
     items = [window.item for window in windows_of(dataset.items)] if config.task.extraction else dataset.items
     settings = _settings(request, config, tally)
