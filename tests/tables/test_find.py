@@ -14,7 +14,7 @@ from pcs_annotator.base.errors import MissingPackage, TableError
 from pcs_annotator.tables.chunks import Columns, open_stream, read_source
 from pcs_annotator.tables.find import as_arrow
 from pcs_annotator.tables.write import write_table
-from tests.runs.sixty_files import PLAIN, cells, parquet_bytes, workbook
+from tests.runs.invented_files import PLAIN, cells, parquet_bytes, workbook
 
 
 def rows(first: int, last: int) -> pa.Table:

@@ -1,7 +1,7 @@
 """`pcs init`: a first `pcs.toml`, made from the user's data file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 
@@ -17,37 +17,33 @@ from pcs_annotator.tables.chunks import read_source
 from pcs_annotator.tables.source_files import Reading
 from pcs_annotator.tables.write import OutputPolicy
 
-# What each key means is written above it.
-TEMPLATE = """\
-# Settings of perceived-confidence. Every key is optional; command-line options override this file.
-# Made from {name}: {rows} rows, {gold}.
-
-[task]
-instruction = {instruction}
-labels = {labels}
-# meanings = {{ {first} = "…" }}
-
-[data]
-text_column = {text_column}
-{others}
-
-[ask]
+HEAD = "# Settings of perceived-confidence. Every key is optional; command-line options override this file."
+KEYS = """\
 # Keys come from the environment or a .env file (OPENAI_API_KEY, GROQ_API_KEY, …).
-# Without a key: embedded:smollm2 (small, runs on this computer), ollama:…, or http://host:port/v1#model.
-models = ["embedded:smollm2"]
-# answers = "auto"
-# draws = 1
-# budget_usd = 5.0
-# prices = {{ "http://localhost:8000/v1#my-model" = [0.0, 0.0] }}
-
-[relations]
-# use = ["original", "order", "wording", "case"]
-# rewriter = "groq:llama-3.1-8b-instant"
-
-[learn]
-optimiser = "auto"
-seed = 0
-"""
+# Without a key: embedded:smollm2 (small, runs on this computer), ollama:…, or http://host:port/v1#model."""
+EXAMPLES: Mapping[str, Mapping[str, str]] = {
+    "task": {"instruction": "", "labels": "", "meanings": '{{ {first} = "…" }}'},
+    "data": {
+        "text_column": "",
+        "id_column": '"id"',
+        "gold_column": '"gold"',
+        "encoding": '"windows-1252"',
+        "sheet": '"1"',
+    },
+    "ask": {
+        "models": "",
+        "answers": '"auto"',
+        "draws": "1",
+        "budget_usd": "5.0",
+        "prices": '{{ "http://localhost:8000/v1#my-model" = [0.0, 0.0] }}',
+    },
+    "relations": {
+        "use": '["original", "order", "wording", "case"]',
+        "rewriter": '"groq:llama-3.1-8b-instant"',
+    },
+    "learn": {"optimiser": "", "seed": ""},
+}
+"""Section → key → an example, which is commented out where nothing is known about the table."""
 
 
 def write_first_config(data: Path | str, out: Path | None, config: Config, policy: OutputPolicy) -> Path:
@@ -60,46 +56,40 @@ def write_first_config(data: Path | str, out: Path | None, config: Config, polic
 
 
 def first_config(dataset: chunks.Dataset, reading: Reading) -> str:
-    """Return the text of a `pcs.toml` for a dataset that was read in some way."""
+    """Return the text of a `pcs.toml` for a dataset that was read in some way; above each key is what it means."""
     try:
         labels = list(labels_seen(dataset))
     except LabelError:
         labels = []
     columns, shown = dataset.columns, labels or ["yes", "no"]
     gold_rows = sum(value is not None for value in dataset.gold)
-    # value, and an example that is commented out
-    others = {
-        "id_column": (columns.id_setting, "id"),
-        "gold_column": (columns.gold if gold_rows else None, "gold"),
-        "encoding": (reading.encoding, "windows-1252"),
-        "sheet": (reading.sheet, "1"),
+    gold = f"{gold_rows:,} with a gold label in {columns.gold_source!r}" if gold_rows else "none with a gold label"
+    values = {
+        "instruction": usual_instruction(shown),
+        "labels": shown,
+        "text_column": columns.text,
+        "id_column": columns.id_setting,
+        "gold_column": columns.gold if gold_rows else None,
+        "encoding": reading.encoding,
+        "sheet": reading.sheet,
+        "models": ["embedded:smollm2"],
+        "optimiser": "auto",
+        "seed": 0,
     }
-    text = TEMPLATE.format(
-        name=dataset.name,
-        rows=f"{len(dataset.items):,}",
-        gold=f"{gold_rows:,} with a gold label in {columns.gold_source!r}" if gold_rows else "none with a gold label",
-        instruction=_toml(usual_instruction(shown)),
-        labels=_toml(shown) + ("" if labels else "  # examples: replace them with your own"),
-        first=_toml(shown[0]),
-        text_column=_toml(columns.text or ""),
-        others="\n".join(
-            f"{'' if value else '# '}{key} = {_toml(value or example)}" for key, (value, example) in others.items()
-        ),
-    )
-    return "\n".join([*_explained(text), ""])
+    lines = [HEAD, f"# Made from {dataset.name}: {len(dataset.items):,} rows, {gold}."]
+    for section, examples in EXAMPLES.items():
+        lines += ["", f"[{section}]", *([KEYS] if section == "ask" else [])]
+        meanings = {setting.key: setting.meaning for setting in settings_in(sections()[section])}
+        for key, example in examples.items():
+            lines.append(fill(meanings[key], 118, initial_indent="# ", subsequent_indent="# "))
+            if values.get(key) in (None, ""):
+                lines.append(f"# {key} = {example.format(first=_toml(shown[0]))}")
+            else:
+                yours = "" if labels or key != "labels" else "  # examples: replace them with your own"
+                lines.append(f"{key} = {_toml(values[key])}{yours}")
+    return "\n".join([*lines, ""])
 
 
-def _toml(value: str | list[str]) -> str:
-    # JSON strings and lists of strings are valid TOML.
+def _toml(value: object) -> str:
+    # JSON strings, numbers and lists of strings are valid TOML.
     return json.dumps(value, ensure_ascii=False)
-
-
-def _explained(text: str) -> Iterator[str]:
-    meanings: dict[str, str] = {}
-    for line in text.splitlines():
-        if line.startswith("["):
-            meanings = {setting.key: setting.meaning for setting in settings_in(sections()[line.strip("[]")])}
-        key = line.removeprefix("# ").partition(" = ")[0]
-        if key in meanings:
-            yield fill(meanings[key], 118, initial_indent="# ", subsequent_indent="# ")
-        yield line

@@ -14,13 +14,9 @@ from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.chunks import Columns, open_stream
 from pcs_annotator.tables.source_files import Reading
-from tests.runs.sixty_files import CASES, GERMAN, PLAIN, RUSSIAN, Case, cells, table, workbook
+from tests.runs.invented_files import CASES, GERMAN, PLAIN, RUSSIAN, Case, cells, table, workbook
 
 PLAN = ["--model", "scripted:hash", "--labels", "good,bad", "--relations", "original", "--json"]
-
-
-def test_there_are_as_many_as_there_were() -> None:
-    assert len({case.name for case in CASES}) == len(CASES) == 59
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
@@ -44,7 +40,7 @@ def test_file_is_read_right_or_refused_with_the_remedy(case: Case, tmp_path: Pat
     assert [word for word in case.words if word not in said[0]] == []
 
 
-@pytest.mark.parametrize("name", ["koi8-r.csv", "second-sheet.xlsx", "texts.sqlite", "password.xlsx", "old.xls"])
+@pytest.mark.parametrize("name", ["windows-1250.csv", "second-sheet.xlsx", "texts.sqlite", "password.xlsx", "old.xls"])
 def test_the_command_line_reads_or_refuses_the_same(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

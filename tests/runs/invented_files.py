@@ -1,4 +1,4 @@
-"""Sixty invented files, each made by a real library: how each is written, and what must be read from it or said."""
+"""Invented files, each made by a real library: how each is written, and what must be read from it or said."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import sqlite3
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import date, datetime
@@ -26,21 +25,13 @@ Row = Mapping[str, str | None]
 
 
 class Case(NamedTuple):
-    """A file.
+    """A file."""
 
-    Attributes:
-        name: Its name, which is the name of the test, too.
-        make: Writes it.
-        rows: What is in it; None if it must be refused.
-        words: What the refusal or the warning must say; without a comma in a remedy, one word per part.
-        reading: What the user says about it.
-    """
-
-    name: str
-    make: Callable[[Path], object]
-    rows: Sequence[Row] | None = None
-    words: Sequence[str] = ()
-    reading: Reading = AS_FOUND
+    name: str  # which is the name of the test, too
+    make: Callable[[Path], object]  # writes it
+    rows: Sequence[Row] | None = None  # what is in it; None if it must be refused
+    words: Sequence[str] = ()  # of the refusal or the warning; without a comma in a remedy, one per part
+    reading: Reading = AS_FOUND  # what the user says about it
 
 
 GERMAN = [
@@ -106,51 +97,6 @@ def cells(rows: Sequence[Row]) -> list[list[Any]]:
     return [list(rows[0]), *(list(row.values()) for row in rows)]
 
 
-def old_workbook(rows: Sequence[Sequence[str | float]]) -> bytes:
-    """Return an Excel workbook of 1997 (BIFF8 in a compound file), as no library of today writes it."""
-
-    def record(kind: int, data: bytes) -> bytes:
-        return struct.pack("<HH", kind, len(data)) + data
-
-    def label(text: str) -> bytes:
-        return struct.pack("<HB", len(text), 1) + text.encode("utf-16-le")
-
-    begin = struct.pack("<HHHHII", 0x0600, 0x0005, 0x0DBB, 0x07CC, 0, 6)
-    sheet = record(0x0809, begin.replace(b"\x05\0", b"\x10\0", 1))
-    for row, cells in enumerate(rows):
-        for column, cell in enumerate(cells):
-            place = struct.pack("<HHH", row, column, 0)
-            number = isinstance(cell, float)
-            data = struct.pack("<d", cell) if number else label(str(cell))
-            sheet += record(0x0203 if number else 0x0204, place + data)
-    sheet += record(0x000A, b"")
-    name = b"\x05\0Daten"
-    start = len(record(0x0809, begin)) + len(record(0x0085, bytes(6) + name)) + len(record(0x000A, b""))
-    book = record(0x0809, begin) + record(0x0085, struct.pack("<IH", start, 0) + name) + record(0x000A, b"") + sheet
-    book = book.ljust(4096, b"\0")
-    sectors = -(-len(book) // 512)
-    chain = [0xFFFFFFFD, 0xFFFFFFFE, *range(3, 2 + sectors), 0xFFFFFFFE]
-    table = struct.pack(f"<{len(chain)}I", *chain).ljust(512, b"\xff")
-    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
-    header += struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0) + struct.pack("<I", 0)
-    folder = _entry("Root Entry", 5, 1, 0xFFFFFFFE, 0) + _entry("Workbook", 2, 0xFFFFFFFF, 2, len(book))
-    return header.ljust(512, b"\xff") + table + folder.ljust(512, b"\0") + book.ljust(512 * sectors, b"\0")
-
-
-def _entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
-    title = name.encode("utf-16-le")
-    data = title.ljust(64, b"\0") + struct.pack("<HBBIII", len(title) + 2, kind, 1, 0xFFFFFFFF, 0xFFFFFFFF, child)
-    return data + bytes(36) + struct.pack("<IQ", start, size)
-
-
-def locked_workbook() -> bytes:
-    """Return the outer part of a workbook with a password, which is a compound file with the real one inside."""
-    plain = old_workbook([["text"], ["one"]])
-    return plain.replace(
-        _entry("Workbook", 2, 0xFFFFFFFF, 2, 4096)[:64], "EncryptedPackage".encode("utf-16-le").ljust(64, b"\0")
-    )
-
-
 def sqlite(*statements: str) -> Callable[[Path], object]:
     def make(path: Path) -> None:
         with closing(sqlite3.connect(path)) as database:
@@ -180,6 +126,7 @@ def _far_cell(book: Any) -> None:
     book["Daten"]["XFD1048576"] = "x"
 
 
+COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500)  # how old workbooks, and those with a password, begin
 GUESSED = "(guessed; --encoding overrides)"
 LATE = [{"id": str(number), "text": "plain"} for number in range(30_000)] + [{"id": "last", "text": "café"}]
 
@@ -190,15 +137,11 @@ ENCODINGS = [
     Case("utf-16-be-bom.csv", table(GERMAN, "utf-16-be", codecs.BOM_UTF16_BE), GERMAN),
     Case("utf-16-le.csv", table(GERMAN, "utf-16-le"), None, ["is not a text file", "--encoding"]),
     Case("named-utf-16.tsv", table(CHINESE, "utf-16-be"), CHINESE, reading=Reading(encoding="utf-16-be")),
-    Case("utf-32.csv", table(GERMAN, "utf-32"), GERMAN),
     Case("windows-1252.csv", table(GERMAN, "cp1252", delimiter=";", end="\r\n"), GERMAN, ["cp1252", GUESSED]),
-    Case("latin-1.csv", table(GERMAN[2:], "latin-1"), GERMAN[2:], ["cp1252", GUESSED]),
     Case("mac.csv", table(GERMAN, "mac-roman", delimiter=";", end="\r"), GERMAN, reading=Reading(encoding="mac-roman")),
     Case("windows-1250.csv", table(POLISH, "cp1250", delimiter=";"), POLISH, ["cp1250", GUESSED]),
-    Case("koi8-r.csv", table(RUSSIAN, "koi8-r"), RUSSIAN, ["koi8_r", GUESSED]),
     Case("shift-jis.csv", table(JAPANESE, "cp932"), JAPANESE, ["cp932", GUESSED]),
     Case("gb18030.csv", table(CHINESE, "gb18030"), CHINESE, ["gb18030", GUESSED]),
-    Case("named-cp850.csv", table(GERMAN[2:], "cp850"), GERMAN[2:], reading=Reading(encoding="cp850")),
     Case("one-late-letter.csv", table(LATE, "cp1252"), LATE, ["cp1252", GUESSED]),
     Case(
         "wrong-encoding.csv",
@@ -220,9 +163,6 @@ ENCODINGS = [
 ]
 DELIMITERS = [
     Case("tab.tsv", table(PLAIN, delimiter="\t"), PLAIN),
-    Case("pipe.csv", table(PLAIN, delimiter="|"), PLAIN),
-    Case("colon.csv", table(PLAIN, delimiter=":"), PLAIN),
-    Case("caret.txt", table(PLAIN, delimiter="^"), PLAIN),
     Case("sep-line.csv", raw("sep=;\r\n" + text_of(PLAIN, ";", "\r\n")), PLAIN),
     Case("all-quoted.csv", table(PLAIN, delimiter=";", quoting=csv.QUOTE_ALL), PLAIN),
     Case("carriage-returns.csv", table(GERMAN, end="\r", quoting=csv.QUOTE_ALL), GERMAN),
@@ -278,21 +218,13 @@ FORMATS = [
         "sheet-by-name.xlsm", workbook(("A", cells(PLAIN)), ("B", cells(RUSSIAN))), RUSSIAN, reading=Reading(sheet="b")
     ),
     Case(
-        "sheet-by-number.xlsx",
-        workbook(("A", cells(PLAIN)), ("B", cells(RUSSIAN))),
-        RUSSIAN,
-        reading=Reading(sheet="2"),
-    ),
-    Case(
         "gaps.xlsx",
         workbook(("Daten", [[], [None, "id", None, "text", None], [], [None, 1, "a", "one"], [None, 2, None, "two"]])),
         [{"id": "1", "column_3": "a", "text": "one"}, {"id": "2", "column_3": None, "text": "two"}],
     ),
     Case("lines.jsonl", raw(lines(GERMAN)), GERMAN),
-    Case("lines-utf-16.jsonl", raw(codecs.BOM_UTF16_LE + lines(GERMAN).encode("utf-16-le")), GERMAN),
     Case("list.json.gz", packed(json.dumps(GERMAN).encode(), "gz"), GERMAN),
     Case("rows.parquet", raw(parquet_bytes(GERMAN)), GERMAN),
-    Case("rows.parquet.gz", packed(parquet_bytes(GERMAN), "gz"), GERMAN),
     Case("windows-1252.csv.zst", packed(text_of(GERMAN, ";").encode("cp1252"), "zst"), GERMAN, ["cp1252", GUESSED]),
 ]
 DAMAGE = [
@@ -302,12 +234,7 @@ DAMAGE = [
         None,
         ["OpenDocument", "save it as .xlsx"],
     ),
-    Case(
-        "old.xls",
-        raw(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500)),
-        None,
-        ["an old Excel workbook", "save it as .xlsx"],
-    ),
+    Case("old.xls", raw(COMPOUND), None, ["an old Excel workbook", "save it as .xlsx"]),
     Case(
         "title.xlsx",
         workbook(("Daten", [["Survey of 2026"], [], *cells(PLAIN)])),
@@ -333,7 +260,12 @@ DAMAGE = [
         None,
         ["damaged", "save it again"],
     ),
-    Case("password.xlsx", raw(locked_workbook()), None, ["protected with a password", "save a copy without one"]),
+    Case(
+        "password.xlsx",
+        raw(COMPOUND + "EncryptedPackage".encode("utf-16-le")),
+        None,
+        ["protected with a password", "save a copy without one"],
+    ),
     Case("rows.feather", raw(b"ARROW1" + bytes(40)), None, ["an Arrow or Feather file", "Parquet"]),
     Case("really-excel.csv", workbook(("Daten", cells(PLAIN))), None, ["an Excel workbook", "ends in .xlsx"]),
     Case("really-lines.json", raw(lines(GERMAN)), None, ["one object per line", "ends in .jsonl"]),
