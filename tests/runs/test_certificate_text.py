@@ -33,12 +33,6 @@ def test_rough_confidence_is_said_to_be_and_how_rough() -> None:
     assert by_an_earlier_version.startswith("confidence is rough: from 24 gold rows;")
 
 
-def test_calibrated_or_missing_confidence_is_not_called_rough() -> None:
-    votes, gold = simulated_votes([0.9, 0.8], items=50)
-    model = learn_model(votes, gold, Learning())
-    assert about_confidence(model) == about_confidence(replace(model, calibrator=None)) == ""
-
-
 def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:
     text = promised(HOLDING)
     assert text.headline == "promise: at most 5 % of the accepted labels are wrong, with 90 % certainty"
@@ -73,12 +67,6 @@ def test_a_promise_per_label_names_every_threshold() -> None:
     text = promised(by_label)
     assert text.headline.endswith("per label")
     assert "bad ≥ 0.800, good ≥ 0.950; other labels" in text.details[1]
-
-
-def test_a_promise_about_a_scale_is_about_steps() -> None:
-    text = promised(replace(HOLDING, promise=replace(PROMISE, kind="off-by-more-than-one")))
-    assert "of the accepted labels are off by more than one step, with" in text.headline
-    assert text.details[1] == "accepted at probability within one step ≥ 0.912"
 
 
 def test_a_promise_about_a_tree_names_the_threshold_of_every_level() -> None:

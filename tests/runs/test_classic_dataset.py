@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator import UserError
 from pcs_annotator.base.errors import LabelError, TableError
-from pcs_annotator.runs.classic_dataset import beside, labels_of, read_classic_dataset
+from pcs_annotator.runs.classic_dataset import beside, read_classic_dataset
 from pcs_annotator.tables.chunks import Dataset
 
 PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."
@@ -46,15 +46,6 @@ def test_a_label_that_is_probably_none_must_be_named_in_the_prompt(tmp_path: Pat
 def test_a_single_tag_spells_its_label_and_the_column_gives_the_others(tmp_path: Path) -> None:
     prompt = "Answer <label>FAKE</label> or otherwise, in the form <label>…</label>."
     assert read(tmp_path, "label,text\nfake,a\nreal,b\n", prompt)[1] == ("FAKE", "real")
-
-
-def test_tags_may_have_spaces_capitals_and_repeats() -> None:
-    prompt = "<LABEL> very  good </label>, < label >bad</ label >, such as <label>BAD</label> or <label>...</label>"
-    assert labels_of(prompt) == ("very good", "bad")
-
-
-def test_numbers_are_labels_too(tmp_path: Path) -> None:
-    assert read(tmp_path, "label,text\n0,a\n1,b\n", UNTAGGED)[1] == ("0", "1")
 
 
 @pytest.mark.parametrize(

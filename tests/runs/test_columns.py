@@ -47,14 +47,6 @@ def test_users_columns_come_first_and_in_their_order() -> None:
     assert table["pcs_decision"].to_pylist() == [None, "review"]
 
 
-def test_results_have_the_same_names_whatever_the_users_columns_are_called() -> None:
-    taken = ("label", "confidence", "decision", "reason", "score")
-    table = labelled({name: ["mine"] for name in taken}, [FAKE])
-    assert table["label"].to_pylist() == ["mine"]
-    assert table["pcs_label"].to_pylist() == ["fake"]
-    assert table.column_names[: len(taken)] == list(taken)
-
-
 def test_a_users_column_with_a_name_of_ours_gets_another_name_and_a_note() -> None:
     mine: dict[str, list[object]] = {"pcs_label": ["mine"], "input_pcs_label": ["too"], "pcs_verdict": ["old"]}
     with pytest.warns(PcsWarning, match="'pcs_label' is now 'input_pcs_label_2', 'pcs_verdict' is now 'input_pcs_ver"):
@@ -63,15 +55,6 @@ def test_a_users_column_with_a_name_of_ours_gets_another_name_and_a_note() -> No
     assert table["input_pcs_label_2"].to_pylist() == ["mine"]
     assert table["pcs_label"].to_pylist() == ["fake"]
     assert table["score_fake"].to_pylist() == [0.75]
-
-
-def test_results_of_results_stay_readable() -> None:
-    table = labelled({"text": ["t"]}, [FAKE])
-    for _ in range(2):
-        with pytest.warns(PcsWarning, match="names that results have"):
-            table = labelled(table, [REAL])
-    assert table["pcs_label"].to_pylist() == ["real"]
-    assert [table[name].to_pylist() for name in ("input_pcs_label", "input_pcs_label_2")] == [["fake"], ["real"]]
 
 
 def test_columns_of_labels_never_collide() -> None:

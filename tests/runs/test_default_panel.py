@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcs_annotator import NOT_ASKED
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.task import AskedTogether, Part, Task
 from pcs_annotator.runs.default_panel import default_panel, hard_questions
@@ -155,16 +154,6 @@ def test_a_plan_needs_no_key(
     if not model.startswith("embedded"):
         with pytest.raises(ConfigError, match="needs a key"):
             run(replace(request_of(model), environment=environment))
-
-
-def test_each_model_of_a_mixed_panel_has_its_own_questions(
-    server: StubProcess, request_of: Callable[..., RunRequest]
-) -> None:
-    with pytest.warns(UserWarning, match="no log-probabilities come from scripted:hash"):
-        votes = run(request_of(f"{server.url}#m", "scripted:hash", answers="graded")).votes
-    assert votes.relations == (*HARD, "order")
-    asked = (votes.codes != NOT_ASKED).any(axis=(0, 3))
-    assert asked.tolist() == [[True, False, False, False, False, True], [True] * 5 + [False]]
 
 
 def test_relations_that_are_named_are_not_questioned(

@@ -163,12 +163,6 @@ def test_after_a_stop_fit_report_and_evaluate_work_on_what_is_there(request_: Ru
     assert same(open_run(path).votes, run(request_).votes)
 
 
-def test_a_report_can_be_the_first_thing_after_a_stop(request_: RunRequest) -> None:
-    path = stop_after(request_, 0.7)
-    with pytest.warns(PcsWarning, match=r"about 70\.0% of all"):
-        assert open_run(path).folder.report.exists()
-
-
 def test_answers_that_came_after_the_last_fit_are_found(request_: RunRequest) -> None:
     path = stop_after(request_, 0.5)
     kept = path.with_name("all.db")

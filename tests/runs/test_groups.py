@@ -263,14 +263,6 @@ def test_rows_of_a_large_table_are_decided_by_group(tmp_path: Path, monkeypatch:
     assert new["chat"] == {"review"}
 
 
-def test_settings_without_groups_are_as_they_were(run: Path) -> None:
-    config = Run.open(run).config
-    from pcs_annotator.runs.toml import config_to_dict
-
-    assert config_to_dict(config)["learn"]["by"] == "source"
-    assert "by" not in config_to_dict(replace(config, learn=replace(config.learn, by="")))["learn"]
-
-
 def shifted(rows: range) -> list[dict[str, str]]:
     """Texts of two sources; all of the forum are good, so that only these differ from those of the run."""
     news = [{"id": f"n{row}", "text": case(row, "news"), "source": "news"} for row in rows]

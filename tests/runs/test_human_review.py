@@ -127,29 +127,6 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_lim
     assert result.to_label.rows == min(max(30, certificate.rows_needed.likely - 80), MOST_ROWS_TO_LABEL)
 
 
-def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> None:
-    result = simulated_run(
-        tmp_path, rows=60, learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=None)
-    )
-    assert result.to_label is not None
-    result = simulated_run(
-        tmp_path,
-        rows=60,
-        gold_rows=20,
-        learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5, max_error=None),
-    )
-    assert result.to_label is not None
-    assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
-
-
-@pytest.mark.parametrize("rows", [0, 7, 400])
-def test_the_requested_number_of_rows_is_written(rows: int, tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=450, gold_rows=0, learn=QUICK)
-    result = fit_run(tmp_path / "run", None, FromPeople(to_label=rows))
-    assert result.to_label is not None
-    assert result.to_label.rows == rows
-
-
 def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=20, gold_rows=0)
     rows = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -27,10 +26,9 @@ from pcs_annotator.reviewing.session import Review
 from pcs_annotator.reviewing.values import ReviewOptions
 from pcs_annotator.runs import run_table
 from pcs_annotator.runs.gold_labels import FromPeople
-from pcs_annotator.runs.paths import RunFolder, read_start
+from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
-from pcs_annotator.tables.files import signature
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.reviewing.reviewing import verdict
 from tests.simulated import (
@@ -133,20 +131,6 @@ def test_users_columns_with_names_of_results_are_kept_under_others_when_labels_a
     assert {row["pcs_label"] for row in first} == {"good", "bad"}
     fit_run(tmp_path / "run")
     assert labels_of(tmp_path / "run") == first
-
-
-def test_a_file_with_the_names_of_an_earlier_version_is_written_again(
-    data: Path, tmp_path: Path, sampling: None
-) -> None:
-    made(data, tmp_path / "run")
-    folder = RunFolder(tmp_path / "run")
-    first = folder.labels.read_bytes()
-    folder.labels.write_bytes(first.replace(b"pcs_label,pcs_confidence", b"label,confidence", 1))
-    notes = json.loads(folder.whole.read_text(encoding="utf-8"))
-    earlier = {**notes, "made_from": "of before", "signature": signature(folder.labels, folder.path)}
-    folder.whole.write_text(json.dumps(earlier), encoding="utf-8")
-    assert made(data, tmp_path / "run").tally.calls == 0
-    assert folder.labels.read_bytes() == first
 
 
 def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_which_the_report_says(
@@ -433,12 +417,6 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     assert (chunked.tally.calls, chunked.tally.spared) == (0, whole.tally.spared)
     with pytest.raises(TableError, match=r"chunked\.csv exists: .*--replace"):
         label(request, tmp_path / "chunked.csv", saving)
-
-
-def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:
-    made(data, tmp_path / "run", ONE, limit=50)
-    start = read_start(RunFolder(tmp_path / "run"))
-    assert (start["rows"], start["limit"]) == (50, 50)
 
 
 KILLED = """

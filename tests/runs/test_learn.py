@@ -18,7 +18,6 @@ from pcs_annotator.runs.learn import (
     learn,
     learn_if_possible,
     learned_from,
-    model_file,
     needs_gold,
 )
 from pcs_annotator.runs.settings import LearnSettings
@@ -35,19 +34,6 @@ def test_learning_gives_weights_calibrator_and_figures_against_the_references() 
     assert learned.model.calibrator is not None
     assert learned.figures[0].behind is None
     assert learned.figures[0].auroc.n == len(votes)
-
-
-def test_a_reference_is_not_compared_with_itself() -> None:
-    votes, gold = simulated_votes([0.9, 0.6])
-    learned = learn(votes, gold, LearnSettings(optimiser="uniform", folds=2, resamples=5))
-    assert [figures.method for figures in learned.figures] == ["uniform", "majority", "zero-shot model-0"]
-
-
-def test_gold_may_be_a_mapping_or_an_iterator() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=40)
-    by_id = learn(votes, dict(zip(votes.ids, gold, strict=True)), QUICK)
-    in_turn = learn(votes, iter(gold), QUICK)
-    assert by_id.model.to_dict() == in_turn.model.to_dict()
 
 
 def test_too_little_gold_still_gives_a_model_and_the_reason_why_there_are_no_figures() -> None:
@@ -192,14 +178,6 @@ def test_copies_count_once_for_the_classifier_too() -> None:
     gold[60] = next(one for one in votes.labels if one not in (gold[0], gold[120]))
     with pytest.warns(PcsWarning, match="these 3 rows are not learned from: '0', '60', '120'"):
         fit_for_classifier(replace(votes, texts=texts), gold, "lr", seed=0)
-
-
-def test_the_model_file_has_the_settings_of_learning() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=40)
-    written = model_file(learn(votes, gold, QUICK), QUICK, votes.labels)
-    assert written["learn"]["max_error"] == 0.05
-    assert written["labels"] == list(votes.labels)
-    assert written["certificate"]["gold_rows"] == 40
 
 
 def test_the_model_is_the_one_that_a_run_learns() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import __version__
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.runs.draw_registry import has_results
 from pcs_annotator.runs.paths import Origin, RunFolder, read_origin, write_start
@@ -22,16 +21,6 @@ from pcs_annotator.tables.files import (
     write_page,
 )
 from tests.simulated import simulated_run
-
-
-def test_json_reads_back_with_its_schema_number(tmp_path: Path) -> None:
-    write_json(tmp_path / "model.json", {"label": "naïve"})
-    assert read_json(tmp_path / "model.json") == {"schema": SCHEMA, "label": "naïve"}
-
-
-def test_missing_folders_are_made(tmp_path: Path) -> None:
-    write_json(tmp_path / "a" / "b" / "model.json", {})
-    assert (tmp_path / "a" / "b" / "model.json").exists()
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(tmp_path: Path) -> None:
@@ -137,10 +126,6 @@ def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: P
     folder = RunFolder(tmp_path)
     write_start(folder, {"version": "1.2.3", "data": "/home/somebody/news.csv"})
     assert read_origin(folder) == Origin("1.2.3", "news.csv")
-
-
-def test_a_folder_without_settings_has_the_version_of_this_package(tmp_path: Path) -> None:
-    assert read_origin(RunFolder(tmp_path)) == Origin(__version__, "")
 
 
 def test_a_page_is_written_whatever_its_characters(tmp_path: Path) -> None:

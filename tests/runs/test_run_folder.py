@@ -20,7 +20,6 @@ from pcs_annotator.runs.gold_labels import FromPeople
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.showing.findings import what_to_look_at
-from pcs_annotator.tables.files import read_json, write_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from tests.simulated import QUICK, audited, copy_run, read_csv, simulated_run, truth_of, write_csv
 
@@ -86,20 +85,6 @@ def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
 def test_a_folder_that_was_asked_but_not_learned_from_has_the_settings_of_the_run(folder: Path) -> None:
     (folder / "variables/label/model.json").unlink()
     assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
-
-
-def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_run(folder: Path) -> None:
-    values = read_json(folder / "variables/label/model.json")
-    del values["learn"]
-    write_json(folder / "variables/label/model.json", values)
-    assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
-
-
-def test_gold_of_a_person_is_kept_for_later_fits(folder: Path) -> None:
-    given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(200, 250)])
-    first = fit_run(folder, None, FromPeople(gold=given))
-    for result in (first, fit_run(folder), open_run(folder)):
-        assert sum(label is not None for label in result.dataset.gold) == 200
 
 
 def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:

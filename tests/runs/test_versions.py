@@ -23,7 +23,6 @@ from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Config, Saving
-from pcs_annotator.verbs.evaluate import compare
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
 from tests.made_once import made_once
 from tests.simulated import audited, label, move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
@@ -99,13 +98,6 @@ def test_another_version_reaches_a_service_that_gets_no_text(folder: Path) -> No
                 return service.version
 
     assert asyncio.run(served()) == "run@1"
-
-
-def test_two_versions_can_be_compared(folder: Path) -> None:
-    found = compare(f"{folder}@1", f"{folder}@2")
-    assert [side.result.learned.model.gold_rows for side in found.sides] == [150, 190]
-    with pytest.raises(ConfigError, match=r"has no version 9: there are '?1'?, '?2'?"):
-        compare(f"{folder}@1", f"{folder}@9")
 
 
 def test_a_version_that_was_deleted_or_damaged_is_named(folder: Path) -> None:

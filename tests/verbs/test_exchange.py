@@ -181,12 +181,6 @@ def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_o
     assert written(folder, decision="review")[: len(others)] == others
 
 
-def test_no_rows_to_write_is_an_error(folder: Path) -> None:
-    free = {"accept", "agree"} - {row["pcs_decision"] for row in read_csv(folder / "labels.csv")}
-    with pytest.raises(TableError, match=r"has no rows with the decision .*: choose others with --decision"):
-        written(folder, decision=free.pop())
-
-
 def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folder: Path) -> None:
     tasks = written(folder, queue="random", count=6)
     draws = [one for one in read_events(folder / "draws.jsonl") if isinstance(one, Draw)]

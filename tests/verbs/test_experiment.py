@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import re
-from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.base.errors import ConfigError
-from pcs_annotator.verbs.experiment import PACKAGES, named_sources
+from pcs_annotator.verbs.experiment import named_sources
 
 pytestmark = pytest.mark.system
 
@@ -15,15 +13,6 @@ pytestmark = pytest.mark.system
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def test_versions_are_recorded_of_packages_that_everybody_has() -> None:
-    required = {
-        re.split(r"\W", one.replace("-", "_"))[0]
-        for one in requires("perceived-confidence") or ()
-        if "extra" not in one
-    }
-    assert set(PACKAGES) <= required
 
 
 def test_a_source_has_the_name_of_its_file_or_the_one_given_before_it() -> None:

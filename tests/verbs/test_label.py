@@ -177,13 +177,6 @@ def test_a_revoked_promise_does_not_hold_for_new_texts_either(
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
 
 
-def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(folder: Path) -> None:
-    labelled(folder)
-    for saving in (Saving(ask="all"), Saving()):
-        with pytest.warns(PcsWarning, match=r"(good|bad).*\d+ % of (its answers about )?new texts"):
-            label(request(folder, range(2000, 2150), ["good"] * 150), None, saving)
-
-
 @pytest.mark.parametrize("ask", ["all", "needed"])
 def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(
     ask: Literal["all", "needed"], folder: Path
@@ -293,15 +286,6 @@ def test_a_file_that_exists_is_not_overwritten_and_nothing_is_asked(folder: Path
     assert kept.read_bytes() == before
 
 
-def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) -> None:
-    asked = request(folder, range(1000, 1003))
-    data = Path(asked.data)
-    before = data.read_bytes()
-    with pytest.raises(TableError, match=r"new\.csv exists"):
-        label(asked, data)
-    assert data.read_bytes() == before
-
-
 def test_texts_may_be_at_an_address(folder: Path, tmp_path: Path) -> None:
     system = fsspec.filesystem("memory")
     asked = request(folder, range(1000, 1020))
@@ -311,13 +295,6 @@ def test_texts_may_be_at_an_address(folder: Path, tmp_path: Path) -> None:
     assert len(labels_of(label(asked, out))) == 20
     rows = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
     assert [row["pcs_label"] for row in rows] == labels_of(label(asked, None))
-    with pytest.raises(TableError, match=r"out\.jsonl\.gz exists: .*--replace"):
-        label(replace(asked, limit=5), out)
-    said: list[str] = []
-    label(replace(asked, limit=5, replace=True, say=said.append), out)
-    (kept,) = tmp_path.glob("out-20*.jsonl.gz")
-    assert said == [f"{out} is kept as {kept}"]
-    assert len(gzip.decompress(out.read_bytes()).splitlines()) == 5
     system.rm("/bucket", recursive=True)
 
 

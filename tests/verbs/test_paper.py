@@ -20,7 +20,6 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.studies.methods_text import methods_of
-from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
 from pcs_annotator.verbs.paper import Paper, format_of, paper_of, paper_text
 from tests.command_line import Pcs
@@ -93,14 +92,6 @@ def test_gold_is_the_majority_of_the_coders_and_ties_are_not_learned_from(made: 
     assert by_name["anna", "ben"].value == pytest.approx(1 - len(tied) / CODED)
     assert by_name[MODEL, "anna"].n == CODED  # rows on which people tie are compared too
     assert by_name[MODEL, MAJORITY].value == found.figures["accuracy"].value
-
-
-def test_figures_are_kept_in_the_folder(made: Path) -> None:
-    evaluation = read_json(made / "variables/label/evaluation.json")
-    assert evaluation["against_gold"]["labels"] == ["good", "bad"]
-    assert sum(map(sum, evaluation["against_gold"]["confusion"])) == evaluation["against_gold"]["n"]
-    assert {"kappa", "kappa_quadratic", "alpha_ordinal"} <= evaluation["against_gold"]["figures"].keys()
-    assert evaluation["among_coders"]["names"] == ["anna", "ben"]
 
 
 def test_a_label_of_one_coder_that_is_none_is_refused_before_anything_is_paid_for(tmp_path: Path) -> None:
@@ -235,12 +226,6 @@ def test_csv_has_one_row_per_figure(paper: Paper) -> None:
         assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert ("pair_kappa", "anna", "ben") in found
     assert ("auroc", "", "") in found
-
-
-def test_markdown_has_all_tables_and_the_paragraph(paper: Paper) -> None:
-    text = paper_text(paper, "markdown")
-    assert re.findall("^### (.*)", text, re.M) == [*(table.title for table in paper.tables), "Methods"]
-    assert paper.methods in text
 
 
 def test_the_ending_or_the_option_decides_about_the_format(pcs: Pcs, made: Path) -> None:

@@ -203,14 +203,6 @@ def test_equal_texts_with_different_gold_are_listed_and_accepted_on_request(data
     assert found.learned.model.weights.diagnostics.gold_rows == 8
 
 
-def test_gold_rows_that_repeat_a_text_count_once(data: Path) -> None:
-    rows = read_csv(data)
-    write_csv(data, [*rows, *({**row, "id": f"twin {row['id']}", "text": f" {row['text']}"} for row in rows[:5])])
-    found = made(data)
-    assert found.learned.model.weights.diagnostics.gold_rows == 8
-    assert "5 gold rows repeat a text and count once" in found.learned.model.weights.diagnostics.flags[-1].detail
-
-
 def test_gold_of_people_that_differs_from_that_of_the_data_is_refused_or_wins(data: Path) -> None:
     folder = data.parent / "run"
     made(data)

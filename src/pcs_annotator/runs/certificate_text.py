@@ -33,10 +33,8 @@ def promised(certificate: Certificate) -> Promised:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
     details = [*_guarantee(certificate), _threshold(certificate), f"based on {certificate.split}"]
-    if certificate.undecided_rows:
-        rows = counted(
-            certificate.undecided_rows, "row that was drawn at random has", "rows that were drawn at random have"
-        )
+    if number := certificate.undecided_rows:
+        rows = counted(number, "row that was drawn at random has", "rows that were drawn at random have")
         details.append(f"{rows} no decision of people, and every label there counts as wrong until somebody decides")
     if certificate.audit is not None:
         details.append(_audited(certificate.audit))
@@ -170,7 +168,7 @@ def _audited(audit: Audit) -> str:
         "revoked": "an audit revokes it",
         "open": "an audit neither confirms nor revokes it yet",
     }[audit.finding]
-    low, high = (_percent(end) for end in audit.error)
+    low, high = map(_percent, audit.error)
     rate = f"{audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
     return f"{finding}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -80,10 +81,9 @@ def read_classic_dataset(path: Path, prompt: str) -> tuple[Dataset, tuple[str, .
 def _read(path: Path, *needed: str) -> Dataset:
     table = as_arrow(path)
     names = {name.strip().casefold(): name for name in reversed(table.column_names)}
-    for column in needed:
-        if column not in names:
-            listed = ", ".join(map(repr, table.column_names))
-            raise TableError(f"{path.name} has no column {column!r}, only {listed}: rename the column that holds it")
+    if missing := [column for column in needed if column not in names]:
+        listed = ", ".join(map(repr, table.column_names))
+        raise TableError(f"{path.name} has no column {missing[0]!r}, only {listed}: rename the column that holds it")
     columns = Columns(text=names[TEXT], gold=names.get(LABEL), numbered=True)
     return TableStream.of(table, path.name, columns).read()
 
@@ -98,8 +98,9 @@ def labels_of(prompt: str, dataset: Dataset | None = None) -> tuple[str, ...]:
     if len(labels) < 2 and dataset is not None:
         labels = [tagged.get(label.casefold(), label) for label in labels_seen(dataset, NAMING)]
     if len(labels) < 2:
-        listed = ", ".join(map(repr, labels)) or "none"
-        raise LabelError(f"at least two labels are needed, and there is {listed}: {NAMING}")
+        raise LabelError(
+            f"at least two labels are needed, and there is {', '.join(map(repr, labels)) or 'none'}: {NAMING}"
+        )
     return check_labels(labels)
 
 
@@ -234,13 +235,11 @@ def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes)
     _check_columns(answers, axes)
     row_there = _places(answers, dataset)
     answered = [row for row in rows if row in row_there]
-    missing = [row for row in rows if row not in row_there]
     if not answered:
         raise TableError(f"{answers.name} has none of the labelled texts of {dataset.name}: {GENERATE}")
-    if missing:
+    if missing := [row_number(dataset.name, row + 1) for row in rows if row not in row_there]:
         warn_user(
-            f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row "
-            f"{row_number(dataset.name, missing[0] + 1)}, are not in "
+            f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row {missing[0]}, are not in "
             f"{answers.name} and are not used for learning: {GENERATE} about them"
         )
     return _votes(answers.table.take([row_there[row] for row in answered]), axes), answered
@@ -248,20 +247,15 @@ def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes)
 
 def _check_columns(answers: Dataset, axes: Votes) -> None:
     columns = answers.table.column_names
-    for annotator in axes.annotators:
-        for number, relation in enumerate(axes.relations):
-            column = vote_column(annotator, number)
-            if column not in columns:
-                raise TableError(
-                    f"{answers.name} has no column {column!r} with the answers of {annotator} to {relation!r}: "
-                    f"{GENERATE}, or write the model's name as in the column names"
-                )
+    for annotator, (number, relation) in product(axes.annotators, enumerate(axes.relations)):
+        if (column := vote_column(annotator, number)) not in columns:
+            raise TableError(
+                f"{answers.name} has no column {column!r} with the answers of {annotator} to {relation!r}: "
+                f"{GENERATE}, or write the model's name as in the column names"
+            )
     numbers = sorted(int(match[1]) for match in map(_VARIANT.fullmatch, columns) if match)
-    if more := [f"mr{number}" for number in numbers if number >= len(axes.relations)]:
-        warn_user(
-            f"{answers.name} also has {', '.join(more)}, which are not used: add the relation with register_mr to use "
-            "them"
-        )
+    if more := ", ".join(f"mr{number}" for number in numbers if number >= len(axes.relations)):
+        warn_user(f"{answers.name} also has {more}, which are not used: add the relation with register_mr to use them")
 
 
 def _places(there: Dataset, wanted: Dataset) -> dict[int, int]:

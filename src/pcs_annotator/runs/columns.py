@@ -73,8 +73,8 @@ def result_schema(
     labels: Sequence[str], *, probable: bool, sets: bool, details: Sequence[str] = (), final: bool = False
 ) -> pa.Schema:
     """Return the schema of `result_columns`: with probabilities, sets, details and final labels, or without."""
-    fixed = [result_names.LABEL, result_names.CONFIDENCE, result_names.DECISION, result_names.REASON]
-    names = [*fixed, *([result_names.LABEL_SET] if sets else ()), *details]
+    names = [result_names.LABEL, result_names.CONFIDENCE, result_names.DECISION, result_names.REASON]
+    names += [*([result_names.LABEL_SET] if sets else ()), *details]
     labels = result_names.with_columns(labels)
     numbers = [*map(result_names.score_name, labels), *(map(result_names.probability_name, labels) if probable else ())]
     ends = [(result_names.FINAL_LABEL, pa.string())] if final else []
@@ -82,10 +82,9 @@ def result_schema(
 
 
 def _kind_of(name: str) -> pa.DataType:
-    numbers = {result_names.LEVEL: pa.int64()} | dict.fromkeys(
-        (result_names.CONFIDENCE, result_names.WITHIN_ONE), pa.float64()
-    )
-    return numbers.get(name, pa.string())
+    if name == result_names.LEVEL:
+        return pa.int64()
+    return pa.float64() if name in (result_names.CONFIDENCE, result_names.WITHIN_ONE) else pa.string()
 
 
 def _numbers(values: Floats) -> pa.Array:

@@ -1,12 +1,9 @@
 """`draws.jsonl`: which rows were drawn for people, how, and what they said; and the order behind every simple draw.
 
-The log has every draw, verdict, undo, row written to `to_label.csv` and label from a person's file, one line each.
-Lines are added and never changed. A review numbers its events; other commands may add lines meanwhile. In a run with
-several variables, each line names the one that it is about, and each has its own numbers.
+The log has every draw, verdict, undo, row written to `to_label.csv` and label from a person's file, one line each,
+never changed. Each variable of a run has its own numbers, in lines that name it.
 
-The unit of a draw is a row. People label its text once, and that label is the label of every drawn row with this text:
-so a text is drawn as often as its rows are, and bounds and estimates about rows hold in tables with many copies.
-
+The unit of a draw is a row. People label its text once, and that label is the label of every drawn row with this text.
 Each simple draw, for `to_label.csv`, by `pcs gold` and in the queue *Random* of a review, walks the same fixed random
 order of the rows without gold in the data. A row whose text has a label already is drawn, too, without being shown. So
 the rows that the order has reached are always a simple random sample of those rows, whatever else people have labelled.
@@ -52,18 +49,12 @@ def _types(hint: Any) -> frozenset[type]:
     return frozenset({float, int} if hint is float else {get_origin(hint) or hint})
 
 
-KINDS: Mapping[str, type[Event]] = {
-    "draw": Draw,
-    "verdict": Verdict,
-    "undo": Undo,
-    "picked": Picked,
-    "gold": FiledLabel,
-}
+_NAMES = {Draw: b"draw", Verdict: b"verdict", Undo: b"undo", Picked: b"picked", FiledLabel: b"gold"}
+KINDS: Mapping[str, type[Event]] = {name.decode(): kind for kind, name in _NAMES.items()}
 TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
     kind: {name: _types(hint) for name, hint in get_type_hints(kind).items()} for kind in KINDS.values()
 }
 """Kind of event → field → types that its values have."""
-_NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 
 
 def read_events(path: Path, part: str | None = "") -> list[Event]:

@@ -46,14 +46,12 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
     Without a promise, they are drawn at random, because only random rows can support one. With a promise, they are
     all rows left for review, the least certain first.
     """
-    certificate = model.certificate
+    certificate, items = model.certificate, dataset.items
     if certificate is None or not certificate.holds:
         needed = certificate and certificate.rows_needed
         missing = needed.likely - certificate.gold_rows if certificate and needed else 0
-        return HandedOut(
-            draw_at_random(folder, dataset, gold, max(rows, min(missing, MOST_ROWS_TO_LABEL))), "at random"
-        )
-    items = dataset.items
+        drawn_rows = draw_at_random(folder, dataset, gold, max(rows, min(missing, MOST_ROWS_TO_LABEL)))
+        return HandedOut(drawn_rows, "at random")
     done = settled(same_texts([item.text for item in items]), gold_codes(votes, gold.all_labels))
     chosen = _review_queue(votes, model, ~done).tolist()
     drawn = [Picked(id=items[row].id, text_hash=text_hash(items[row].text), chosen="for review") for row in chosen]
@@ -63,12 +61,9 @@ def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, go
 def draw_at_random(folder: RunFolder, dataset: Dataset, gold: Gold, texts: int) -> int:
     """Write so many texts without a label for a person, and return how many there were; see `draw_registry`."""
     items, run_rows = dataset.items, len(dataset.items) - len(dataset.streamed)
-    outside = np.array([row >= run_rows or label is not None for row, label in enumerate(_data_gold(dataset))])
+    in_data = dataset.gold or (None,) * len(items)
+    outside = np.array([row >= run_rows or label is not None for row, label in enumerate(in_data)])
     return write_to_label(folder, items, gold, walk(items, gold.labels, outside, texts))
-
-
-def _data_gold(dataset: Dataset) -> Sequence[str | None]:
-    return dataset.gold or (None,) * len(dataset.items)
 
 
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
@@ -104,10 +99,11 @@ def unread(path: Path, items: Sequence[Item], gold: Gold) -> bool:
     """Return whether a person filled in something in a table to label that is not known yet."""
     recorded = {(cell_key(item.id), cell_key(label)) for item, label in zip(items, gold.labels, strict=True) if label}
     try:
-        filled = people.filled_rows(path, "gold")
+        return any(
+            (cell_key(name), cell_key(label)) not in recorded for name, label in people.filled_rows(path, "gold")
+        )
     except TableError:  # then a person changed it
         return True
-    return any((cell_key(name), cell_key(label)) not in recorded for name, label in filled)
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:
@@ -121,11 +117,9 @@ def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, go
     unaudited = replace(model, certificate=replace(certificate, audit=None)).judged(votes)
     assert unaudited.accepted is not None
     open_rows = np.flatnonzero(unaudited.accepted & (gold_codes(votes, gold) == UNLABELLED)).tolist()
-    checked = verdicts.audit_labels(votes.ids, open_rows)
-    before = 0 if certificate.audit is None else certificate.audit.rows
-    if len(checked) < max(before, 1):
+    checked, lookup = verdicts.audit_labels(votes.ids, open_rows), label_lookup(votes.labels)
+    if len(checked) < max(certificate.audit.rows if certificate.audit else 0, 1):
         return model
-    lookup = label_lookup(votes.labels)
     verdict_codes = np.array([lookup[label.casefold()] for label in checked.values()], dtype=CODE)
     right = model.right(votes.labels, unaudited, list(checked), verdict_codes)
     outcome = audit(certificate.promise, len(checked), int((~right).sum()))

@@ -48,7 +48,6 @@ async def asking(
 
     Batches read the items once per wave, a cluster once. The caller holds the lock of the ledger.
     """
-    tally = settings.tally
     ask.warn_about_hard_models(job)
     try:
         ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
@@ -60,12 +59,12 @@ async def asking(
                 paid = await ask_on_cluster(job, items, ledger, settings, strategy)
                 left = replace(settings, budget=settings.budget.after(*paid))
                 asker, elsewhere = ask.open_asker(opened, left, shared), paid.calls
-            async with showing(tally, asker.tracker) if settings.progress else nullcontext():
+            async with showing(settings.tally, asker.tracker) if settings.progress else nullcontext():
                 yield asker
-        tally.count_as_paid(elsewhere)  # they are in the ledger by now, but were paid for in this command
+        settings.tally.count_as_paid(elsewhere)  # they are in the ledger by now, but were paid for in this command
     finally:
         await ask.close_models(job)
-    ask.warn_about_grades(tally)
+    ask.warn_about_grades(settings.tally)
 
 
 async def ask_job(

@@ -133,8 +133,8 @@ def _summary(at: RunFolder, number: int, in_use: int) -> Version:
 def take_version(folder: RunFolder, number: int) -> None:
     """Make a version the one in use; its labels are written by the caller."""
     kept = version_of(folder, number)
-    model, evaluation = read_json(kept.model, REMEDY), read_json(kept.evaluation, REMEDY)
-    write_json(folder.model, model)
+    evaluation = read_json(kept.evaluation, REMEDY)
+    write_json(folder.model, read_json(kept.model, REMEDY))
     write_json(folder.evaluation, evaluation)
 
 
@@ -149,13 +149,11 @@ def promises_less(model: Model, than: Model) -> bool:
 
 def state_of(folder: RunFolder) -> list[tuple[int, int, int] | None]:
     """Return what changes when a run is fitted again: the state of settings and model, and of the review."""
-    states: list[tuple[int, int, int] | None] = []
-    for path in (folder.book, folder.model, folder.draws):
-        try:
+    states: list[tuple[int, int, int] | None] = [None] * 3
+    for at, path in enumerate((folder.book, folder.model, folder.draws)):
+        with suppress(OSError):
             is_now = path.stat()
-            states.append((is_now.st_mtime_ns, is_now.st_size, is_now.st_ino))
-        except OSError:
-            states.append(None)
+            states[at] = is_now.st_mtime_ns, is_now.st_size, is_now.st_ino
     return states
 
 
@@ -192,8 +190,7 @@ class FitProcess:
 
     def run(self) -> str:
         """Run the fit, and return why it failed; empty if it did not."""
-        command = [*self.command, "--spare-looks", "--json"]
-        quiet = subprocess.DEVNULL
+        command, quiet = [*self.command, "--spare-looks", "--json"], subprocess.DEVNULL
         try:
             process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True)
         except OSError as error:
@@ -201,9 +198,8 @@ class FitProcess:
         self.process = process
         if self.stopped:  # meanwhile
             process.terminate()
-        if hasattr(os, "setpriority"):
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
+        with suppress(OSError, AttributeError):  # not every system has priorities
+            os.setpriority(os.PRIO_PROCESS, process.pid, LOWER_PRIORITY)
         _, messages = process.communicate()
         if process.returncode in DONE:
             return ""

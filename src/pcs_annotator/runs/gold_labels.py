@@ -36,7 +36,6 @@ from pcs_annotator.tables.source_files import AS_FOUND, Reading
 MOST_LABELS_TO_GUESS = 50  # a gold column with more values is probably not a column of labels
 FEW_TIMES, MANY_TIMES, ALIKE = 2, 10, 0.85  # a label so rare and like one so common may be a typo of it
 NAMING = "name all labels with --labels, or each with --label"
-
 ROWS_TO_LABEL = 30
 GoldCheck = Callable[[str, str, str], None]  # is given a label, the text, and where the label stands
 Groups = Sequence[str] | None  # of the texts, if a promise is made for each; else None
@@ -92,13 +91,10 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
     """
     items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
-    sampled, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    picked, in_data = picked_by_row(folder, items), _coded_in_data(dataset)
-    with_data = np.array([row not in picked for row in rows], dtype=np.bool_)
+    picked, in_data = picked_by_row(folder, items), _coded_in_data(dataset) | _named(labels)
     drawn = np.array([only_at_random(picked.get(row, ())) for row in rows], dtype=np.bool_)
-    for row, label in enumerate(labels):
-        if label is not None or in_data[row]:
-            sampled[row], assumed[row] = with_data[row] or drawn[row], with_data[row]
+    assumed = in_data & ~np.isin(rows, [*picked])
+    sampled = assumed | (in_data & drawn)
     for row, entry in labels_by_people(folder, items).items():
         if labels[row] is None or entry.chosen != "by a person":
             sampled[row], assumed[row] = entry.chosen == "at random", False
@@ -109,7 +105,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     in_review = np.isin(rows, [*verdicts.at_random])
     to_label = {**picked, **dict.fromkeys((*verdicts.sequence, *verdicts.at_random))}
     copies = label_copies(labels, [item.text for item in items], to_label)
-    named = np.array([label is not None for label in labels], dtype=np.bool_)
+    named = _named(labels)
     judged = named | in_data | np.isin(rows, [row for row in verdicts.by_row if row not in verdicts.audited])
     sampled |= in_review | reached_at_random(items, picked, judged, sampled)
     for row in copies:
@@ -124,19 +120,17 @@ def _coded_in_data(dataset: Dataset) -> Mask:
     return np.any(columns, axis=0) if columns else np.zeros(len(dataset.items), dtype=np.bool_)
 
 
-def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
-    """Return gold whose random sample is from after an alarm that texts have changed, if that has enough rows.
+def _named(labels: Sequence[str | None]) -> Mask:
+    return np.array([label is not None for label in labels], dtype=np.bool_)
 
-    The others are still learned from. With too few, the alarm goes on. An alarm may be about a group of texts.
-    """
+
+def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups) -> Gold:
+    """Return gold whose random sample is from after an alarm, perhaps about a group of texts, if it has enough rows."""
     with Stream(folder.stream) as stream:
         alarms: Mapping[str, float] = stream.note("alarm") or {}
-    first = len(dataset.items) - len(dataset.streamed)
-    came, group = (
-        np.array([0.0] * first + [at for _, at in dataset.streamed]),
-        np.array(groups or [""] * len(gold[0])),
-    )
-    usable = gold.random_sample & np.array([label is not None for label in gold.labels])
+    first, group = len(dataset.items) - len(dataset.streamed), np.array(groups or [""] * len(dataset.items))
+    came = np.array([0.0] * first + [at for _, at in dataset.streamed])
+    usable = gold.random_sample & _named(gold.labels)
     kept, since = np.ones(len(came), dtype=np.bool_), dict[str, float]()
     for name, alarm in alarms.items():
         of_group, later = (group == name) | (not name), came > alarm
@@ -220,10 +214,8 @@ def take_gold(
 ) -> None:
     """Add the labels of a person's file to those of a run; later files win over earlier ones.
 
-    `check` raises for a label that cannot be used on a text; by default, one that is not among the labels.
-
-    A row counts as drawn at random only if we drew it so, and the file says so or has only such rows. Labels of other
-    texts are left out, with a warning.
+    `check` raises for a label that cannot be used on a text; by default, one that is not among the labels. A row counts
+    as drawn at random only if we drew it so, and the file says so or has only such rows.
     """
     assert people.gold is not None
     path = people.gold

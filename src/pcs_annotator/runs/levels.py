@@ -1,10 +1,8 @@
 """The levels of a run folder: every test of its gold labels, and how much error probability each has used.
 
-Promises about accepted labels, about sets of labels, about the whole table and about texts that are asked about with
-fewer questions are all tested on the same gold labels. `levels.json` remembers the tests, so that all those of a claim
-together are as certain as each of them says. Models remember the tests they come from: without them, nothing is
-promised. Promises on average have no level, but whoever tries one after the other until something is accepted gets more
-errors than the last one says: at most the sum of what all of them allow, which the certificate says then.
+`levels.json` remembers the tests, so that all those of a claim together are as certain as each of them says; models
+remember those they come from, and without them, nothing is promised. Promises on average have no level, but whoever
+tries until something is accepted gets the sum of the errors that all of them allow. See `docs/design/promises.md`.
 """
 
 import json
@@ -33,8 +31,7 @@ GROWTH = 1.5
 REMEDY = "put back the file that pcs wrote; until then nothing is promised"
 
 
-Claim = Literal["promise", "sets", "table"]
-"""What is claimed, each with its own certainty: about accepted labels, about whole sets of labels, or the table."""
+Claim = Literal["promise", "sets", "table"]  # about accepted labels, whole sets, or the table, each with its certainty
 
 
 class LevelTest(NamedTuple):
@@ -83,10 +80,9 @@ class LevelLedger:
         )
 
     def too_early(self, rows: int, foretold: int | None) -> str:
-        """Return why a test at this number of gold rows would waste certainty; empty if it is worth it.
+        """Return why a test at so many gold rows would waste certainty; empty if it is worth it, or costs nothing.
 
-        After a test without a promise, the next one waits for as many rows as make a promise likely, or for half as
-        many again if that is unknown, or there is a promise. A test that used nothing costs nothing.
+        It waits for as many rows as make a promise likely, or for half as many again if that is unknown.
         """
         last = next((test for test in reversed(self.tests) if test.claim == "promise" and not test.average), None)
         if last is None or not last.used:
@@ -124,12 +120,12 @@ def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger
     A copy of a folder may repeat the tests that were copied, but make no new ones: those of both would add up.
     """
     here = str(folder.path.resolve())
+    new = LevelLedger(run=token_hex(8), place=here)
     try:
-        ledger = _read(folder) or LevelLedger(run=token_hex(8), place=here)
+        ledger = _read(folder) or new
     except TableError as error:
-        return LevelLedger(run=token_hex(8), place=here, refused=str(error))
-    gone = sorted(set(ledger.gold) - set(gold))
-    refused = ""
+        return replace(new, refused=str(error))
+    gone, refused = sorted(set(ledger.gold) - set(gold)), ""
     if missing := _tests_of_models(folder) - {*ledger.keys}:
         refused = f"{folder.levels} does not have {counted(len(missing), 'test')} that a fit of this run made: {REMEDY}"
     elif gone:

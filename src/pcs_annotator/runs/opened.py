@@ -74,9 +74,8 @@ class Run:
         remedy = "rename it and run again; the ledger keeps all answers"
         start = read_start(folder, remedy)
         with expecting(folder.book, remedy):
-            names = [*start["annotators"], *start["relations"]]
             config = config_from_dict(start["config"])
-            if not all(isinstance(name, str) for name in names):
+            if not all(isinstance(name, str) for name in (*start["annotators"], *start["relations"])):
                 raise TypeError("names must be texts")
         config = replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger))
         kind = import_module(OF_PASSAGES).PassageRun if config.task.extraction else cls

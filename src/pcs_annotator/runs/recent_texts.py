@@ -88,10 +88,8 @@ class RecentTexts:
             test.found = together._replace(found=False)
         for name in calm if together.found else ():
             self._tests[name].found, self._tests[name].alarm = together, time.time()
-            _LOG.warning(
-                "drift alarm for %(group)s (p = %(p_value).2g)",
-                {"group": name or "all texts", "p_value": together.p_value},
-            )
+            about = {"group": name or "all texts", "p_value": together.p_value}
+            _LOG.warning("drift alarm for %(group)s (p = %(p_value).2g)", about)
 
 
 class _Test:
@@ -99,14 +97,11 @@ class _Test:
 
     def __init__(self, share: float, kept: Mapping[str, Any] | None) -> None:
         self.share = share  # of the false alarms that a stream may have
-        self.looks, self.alarm = 0, 0.0
-        self.found: Drift | None = None
-        self.blocks: deque[Profiles] = deque(maxlen=RECENT_TEXTS // COMPARED_EVERY)
+        kept = kept or {"looks": 0, "alarm": 0.0, "found": None, "blocks": []}
+        self.looks, self.alarm = int(kept["looks"]), float(kept["alarm"])
+        self.found: Drift | None = from_plain(Drift, kept["found"])
+        self.blocks = deque(from_plain(list[Profiles], kept["blocks"]), RECENT_TEXTS // COMPARED_EVERY)
         self._block: Profiles = {}
-        if kept:
-            self.looks, self.alarm = kept["looks"], kept["alarm"]
-            self.found = from_plain(Drift, kept["found"])
-            self.blocks.extend(from_plain(list[Profiles], kept["blocks"]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -99,12 +99,8 @@ class ReviewState:
         return "" if event.text_hash == text_hash(self.items[self.places[event.id]].text) else OTHER_TEXTS
 
     def add(self, events: Sequence[ReviewEvent]) -> None:
-        """Store events; when this returns, they are on disk.
-
-        Raises:
-            TableError: They cannot be written. Part of them may be in the file, so their numbers are not used again.
-        """
-        self.last = events[-1].number
+        """Store events; when this returns, they are on disk."""
+        self.last = events[-1].number  # part of them may be in the file after an error, so none is used again
         try:
             append_events(self.path, events, self.part)
         except OSError as error:
@@ -166,11 +162,8 @@ class ReviewState:
 
     def latest_of(self, reviewer: str) -> list[Verdict]:
         """Return a person's last verdict that was not taken back, as a list; empty if there is none."""
-        verdicts = self.given_by.get(reviewer, {})
-        if not verdicts:
-            return []
-        latest = verdicts[next(reversed(verdicts))]
-        return [latest]
+        verdicts = self.given_by.get(reviewer)
+        return [verdicts[next(reversed(verdicts))]] if verdicts else []
 
     def labels_of(self, places: Integers) -> dict[str, Codes]:
         """Return reviewer → the label that they gave to each of these rows by themselves, `UNLABELLED` where none.
@@ -224,12 +217,12 @@ class ReviewVerdicts:
     @property
     def counts(self) -> dict[str, int]:
         """How many rows people have seen, and what their verdicts are used for."""
-        labelled = sum(reviewed.label is not None for reviewed in self.by_row.values())
+        labelled, gold = sum(reviewed.label is not None for reviewed in self.by_row.values()), self.gold
         return {
             "rows": len(self.by_row),
-            "learned_from": len(self.gold),
-            "at_random": len(self.gold.keys() & self.at_random),
-            "audited": labelled - len(self.gold),
+            "learned_from": len(gold),
+            "at_random": len(gold.keys() & self.at_random),
+            "audited": labelled - len(gold),
             "in_conflict": len(self.in_conflict),
             "skipped": len(self.by_row) - labelled - len(self.in_conflict),
         }
@@ -280,17 +273,14 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     # a review draws from the rows without gold in the data; those of a stream have been drawn
     run_rows = len(dataset.items) - len(dataset.streamed)
     frame = [item.id for item, label in zip(dataset.items[:run_rows], gold, strict=False) if label is None]
-    sequence = state.sequence(frame)
-    reached = max((draw.reached for draw in sequence), default=0)
+    sequence = {state.places[draw.id]: draw for draw in state.sequence(frame)}
+    reached = max((draw.reached for draw in sequence.values()), default=0)
     by_row = {row: Reviewed.of(verdicts) for row, verdicts in state.verdicts.items() if verdicts}
     at_random = {state.places[name] for name in fixed_order(frame)[:reached]}
     for row, (drawn, _) in enumerate(dataset.streamed, run_rows):
         if drawn and row in by_row and any(verdict.queue == "stream" for verdict in by_row[row].by_reviewer.values()):
             at_random.add(row)
+    audited = frozenset(state.audited())
     return ReviewVerdicts(
-        by_row=by_row,
-        at_random=frozenset(at_random),
-        audited=frozenset(state.audited()),
-        sequence={state.places[draw.id]: draw for draw in sequence},
-        last=state.last,
+        by_row=by_row, at_random=frozenset(at_random), audited=audited, sequence=sequence, last=state.last
     )

@@ -68,7 +68,7 @@ class Facts:
     @cached_property
     def language_limits(self) -> dict[str, int]:
         """Relation → texts to which it did not apply because of their language, where these are many."""
-        counts: Counter[str] = Counter()
+        counts = Counter[str]()
         for count in self.rewrites:
             if count.status == "not_applicable" and count.reason.endswith(LIMITS):
                 counts[count.relation] += count.times
@@ -93,12 +93,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-SILENCES = {
+SILENCES = {  # kinds of missing votes
     "not_applicable": "rewrites did not apply",
     "rejected": "rewrites were rejected by a check",
     "unreadable": "answers were unreadable",
 }
-"""Kinds of missing votes, as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +209,8 @@ class RunResult(Frame):
         return html_table(f"{counts.rows:,} rows · {self._decided()}", ("label", "rows", "share"), rows, note)
 
     def _decided(self) -> str:
-        parts = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
-        return " · ".join(parts) or "no decisions"
+        decisions = self.counts.decisions.items()
+        return " · ".join(f"{rows:,} {decision}" for decision, rows in decisions) or "no decisions"
 
     @cached_property
     def counts(self) -> Counts:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -44,14 +45,9 @@ def is_large(stream: TableStream) -> bool:
     """Return whether a table is to be read in chunks: because of its size."""
     if stream.rows is not None:
         return stream.rows > IN_MEMORY_ROWS
-    rows = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)  # reading it again warns again
-        for chunk in stream.chunks():
-            rows += len(chunk.items)
-            if rows > IN_MEMORY_ROWS:
-                return True
-    return False
+        return any(rows > IN_MEMORY_ROWS for rows in accumulate(len(chunk.items) for chunk in stream.chunks()))
 
 
 def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTable:
@@ -72,13 +68,9 @@ def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTab
         return earlier
     before = () if earlier is None else earlier.sample.items
     surveyed = survey(stream, _seen_by_people(folder), {item.id for item in before})
-    for label, row in surveyed.first_gold.items() if config.task.labels else ():
-        # raises for one that is not in the label set; the sample no longer knows its row
-        label_code(
-            label,
-            config.task.labels,
-            f"{stream.name}, row {row_number(stream.name, row)}, column {stream.columns.gold_source}",
-        )
+    for label, row in surveyed.first_gold.items() if config.task.labels else ():  # the sample no longer knows its row
+        where = f"{stream.name}, row {row_number(stream.name, row)}, column {stream.columns.gold_source}"
+        label_code(label, config.task.labels, where)  # raises for one that is not in the label set
     items_known = (*surveyed.sample.items, *surveyed.found)
     return RunTable(stream=stream, data=data, rows=surveyed.rows, sample=surveyed.sample, known=items_known)
 
@@ -88,21 +80,18 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> R
     try:
         before = earlier_run(folder)
         if before is not None and before.sampled:
-            start = before.start
-            columns = resolve_config.columns_of(config)
+            columns, start = resolve_config.columns_of(config), before.start
             sample = read_source(folder.items, replace(columns, id=columns.id or stream.columns.id))
-            sample = replace(sample, name=stream.name)
-            data = start.get("data_hash", "")
-            return RunTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
+            about = {"data": start.get("data_hash", ""), "rows": start[SAMPLED], "known": sample.items}
+            return RunTable(stream=stream, sample=replace(sample, name=stream.name), **about)
     except PcsError as error:
         warn_user(f"{error}; a new sample of the rows is drawn")
     return None
 
 
 def _seen_by_people(folder: RunFolder) -> Collection[str]:
-    return {
-        event.id for event in read_events(folder.draws, folder.part) if isinstance(event, Verdict | Picked | FiledLabel)
-    }
+    events = read_events(folder.draws, folder.part)
+    return {event.id for event in events if isinstance(event, Verdict | Picked | FiledLabel)}
 
 
 def data_hash_of(stream: TableStream) -> str:
@@ -149,12 +138,10 @@ def lost_rows(before: Sequence[Item], now: Sequence[Item], name: str) -> str:
     """Return which rows have another text now, in the table of that name, or are missing; empty if none are."""
     texts = {item.id: item.text for item in now}
     pairs = ((item, texts[item.id]) for item in before if item.id in texts)
-    changed = [item.id for item, text in pairs if item.text != text and not same_text(item.text, text)]
-    if changed:
+    if changed := [item.id for item, text in pairs if item.text != text and not same_text(item.text, text)]:
         names = listed(map(repr, changed), len(changed))
         return f"of other data: {len(changed)} of {len(before)} rows have another text in {name} ({names})"
-    gone = [item.id for item in before if item.id not in texts]
-    if gone:
+    if gone := [item.id for item in before if item.id not in texts]:
         names = listed(map(repr, gone), len(gone))
         return f"for {len(before)} rows, and {len(gone)} of them are missing now ({names})"
     return ""

@@ -43,8 +43,7 @@ class Watch:
         self._path = path if port is None else path.with_stem(f"{path.stem}-{port}")
         process = {"pid": os.getpid(), "host": platform.node(), "started": _now()}
         self._about = {"command": command, "run": folder.path.resolve().name, **process}
-        self._first = self._tally = tally
-        self._trackers: list[BudgetTracker] = []
+        self._first, self._tally, self._trackers = tally, tally, list[BudgetTracker]()
         self._began, self._time_left = monotonic(), TimeLeft()
         self._samples: deque[tuple[float, int]] = deque(maxlen=PACE_SAMPLES)
         self.note: Callable[[], str] = str  # what is to be known about the texts; empty for nothing
@@ -72,10 +71,8 @@ class Watch:
             return  # what is refused is not said to have failed
         self._end.set()
         self._thread.join(5 * EVERY)
-        if error is None:
-            self._write("finished")
-        elif isinstance(error, KeyboardInterrupt | CancelledError | Interrupted):
-            self._write("interrupted")
+        if error is None or isinstance(error, KeyboardInterrupt | CancelledError | Interrupted):
+            self._write("interrupted" if error else "finished")
         else:
             self._write("failed", str(error) if isinstance(error, PcsError) else type(error).__name__)
 
@@ -161,9 +158,9 @@ def status_lines(values: Mapping[str, Any]) -> list[str]:
     state, why = ENDS.get(values["state"], values["state"]), values.get("error")
     pace = [f"{values['rows_per_minute']:,.0f} rows/min"] if values["seconds_left"] is not None else []
     left = [f"left of {limit}: {number:,.10g}" for limit, number in values["budget_left"].items()]
-    return [
+    lines = [
         f"pcs {values['command']}: {state}{f': {why}' if why else ''}",
         f"  since {values['started']} ({clock(values['seconds'])}), process {values['pid']} on {values['host']}",
         f"  {' · '.join([values['progress'], *pace, *left])}",
-        *([f"  {values['note']}"] if values.get("note") else []),
     ]
+    return [*lines, f"  {values['note']}"] if values.get("note") else lines
