@@ -76,7 +76,7 @@ def test_the_report_names_what_could_not_be_done_and_what_to_use_instead(tmp_pat
     with pytest.warns(PcsWarning, match="case and typo can do nothing with 100 % of the texts") as said:
         result = run(request_for(tmp_path, CHINESE, wanted))
     assert len(said) == 1
-    (found,) = [flag for flag in what_to_look_at(result.facts) if "case" in flag.detail]
+    (found,) = [flag for flag in what_to_look_at(result) if "case" in flag.detail]
     assert found.kind == "not for this language"
     assert found.detail.endswith("(100 % Chinese): use order, wording, layout or frame instead")
     assert "can do nothing with 100 % of the texts" in result.folder.report.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def test_the_command_says_it_in_words_and_in_json(tmp_path: Path, capsys: pytest
 def test_english_files_are_spared(tmp_path: Path) -> None:
     with warnings.catch_warnings(action="error"):
         result = run(request_for(tmp_path, ENGLISH, ("original", "case", "frame")))
-    assert "not for this language" not in {flag.kind for flag in what_to_look_at(result.facts)}
+    assert "not for this language" not in {flag.kind for flag in what_to_look_at(result)}
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_texts_are_asked_about_their_own_labels(tmp_path: Path) -> None:
     assert first == second[::-1]
     assert LABELS[50] in first
     assert [one.leaf for one in result.outcomes] == LABELS * 2
-    assert "Each text is asked about 30 of 72 labels" in result.facts.candidates
-    assert "100% of 40 gold rows" in result.facts.candidates
+    assert "Each text is asked about 30 of 72 labels" in result.candidates
+    assert "100% of 40 gold rows" in result.candidates
     stored = read_start(RunFolder(tmp_path / "run"))["config"]["task"]
     assert len(stored["known"]) == 40
     # with more gold, the same questions are asked, so that nothing is paid for twice

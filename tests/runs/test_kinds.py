@@ -154,7 +154,7 @@ def test_a_tree_can_be_reviewed_and_compared_and_used_for_new_texts(tree: Path) 
     models = [another_leaf(number, 60) for number in range(3)]
     new = pcs.load_run(tree, models=models).label_table({"text": [f"Case {row} is about war/far." for row in range(9)]})
     assert set(new["pcs_label"].to_pylist()) <= {*PATHS, "war"}
-    assert open_run(tree).facts.label_counts.keys() <= set(PATHS)
+    assert open_run(tree).label_counts.keys() <= set(PATHS)
     assert pcs.compare(str(tree), f":model={open_run(tree).votes.annotators[0]}").rows == 240
 
 

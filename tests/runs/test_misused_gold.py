@@ -91,7 +91,7 @@ def test_gold_rows_that_the_user_chose_support_no_promise_and_figures_say_so(fol
     assert certificate is not None
     assert not certificate.holds
     assert "no gold row was drawn at random" in certificate.why_not
-    assert "figures describe these rows, not the table" in str([*what_to_look_at(result.facts)])
+    assert "figures describe these rows, not the table" in str([*what_to_look_at(result)])
     with pytest.raises(GoldError, match="there are 0 gold rows drawn at random"):
         estimate_run(folder, EstimateQuestion())
     again = fit_run(folder, {"gold_sample": "random"}).learned.model.certificate

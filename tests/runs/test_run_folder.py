@@ -160,7 +160,7 @@ def test_rows_on_which_answers_agree_are_not_audited_and_a_folder_without_gold_o
 
 def fallen_away(result: RunResult) -> str:
     """What is said about a promise that fell away, before all other findings; empty if there is none."""
-    found = what_to_look_at(result.facts)
+    found = what_to_look_at(result)
     return found[0].detail if found and found[0].kind == "promise fell away" else ""
 
 

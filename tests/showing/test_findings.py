@@ -241,12 +241,12 @@ def test_models_that_are_merely_weaker_and_one_of_two_are_not_named(agreement: S
 def test_nothing_stands_out_in_a_good_run_with_gold(tmp_path: Path) -> None:
     result = simulated_run(tmp_path)
     assert the(result.certificate).holds
-    assert found(result.facts) == {}
+    assert found(result) == {}
 
 
 def test_in_a_good_run_without_gold_only_the_missing_gold_stands_out(tmp_path: Path) -> None:
     models = ("simulated:large@97", "simulated:middle@96", "simulated:small@95")
-    assert list(found(simulated_run(tmp_path, gold_rows=0, models=models).facts)) == ["no gold labels"]
+    assert list(found(simulated_run(tmp_path, gold_rows=0, models=models))) == ["no gold labels"]
 
 
 def without(facts: Facts, relation: int, rows: slice, code: int = NOT_ASKED) -> Facts:

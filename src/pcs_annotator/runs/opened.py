@@ -30,6 +30,7 @@ from pcs_annotator.judging.promise.certificate import Audit, Certificate, finger
 from pcs_annotator.runs import drawing, folder_votes, ledgers, resolve_config
 from pcs_annotator.runs.certificate_text import fallen_away, promised
 from pcs_annotator.runs.columns import groups_of, refuse_many
+from pcs_annotator.runs.default_panel import about_candidates
 from pcs_annotator.runs.draw_registry import events_of
 from pcs_annotator.runs.fits import REFIT, keep_version, model_of, number_in_use, numbers, settings_of_fits, version_of
 from pcs_annotator.runs.gold_labels import FromPeople, Gold, coders_of, gold_of, take_gold, without_examples
@@ -122,9 +123,9 @@ class Run:
         """The texts, with the gold of the data."""
         if not self.folder.items.exists():
             raise TableError(f"{self.folder.path} has no {self.folder.items.name}: repeat pcs run, which writes it")
-        columns, items = resolve_config.columns_of(self.config), self.folder.items
+        items = self.folder.items
         table = part_table(as_arrow(items), self.config, items.name) if self.folder.part else items
-        dataset = open_stream(table, columns).read()
+        dataset = open_stream(table, resolve_config.columns_of(self.config)).read()
         return replace(dataset, name=read_origin(self.folder).data or dataset.name)
 
     @cached_property
@@ -243,7 +244,6 @@ class Run:
         return Looked(levels.spent_before(key), levels.refused)
 
     def _levels(self, settings: LearnSettings, asked: object = "") -> tuple[str, LevelLedger]:
-        """Return the key of a test with these settings, and the folder's ledger of levels."""
         key = key_of(self.to_learn(settings), self.gold.labels, settings, self.config.task.kind, asked)
         return key, read_levels(self.folder, self.gold_ids, key)
 
@@ -373,13 +373,16 @@ class Run:
 
     def result(self, learned: Learned, **more: Any) -> RunResult:
         """Return the result of the run."""
-        whole = read_whole(self.folder) if self.sampled else None
+        whole, gold = read_whole(self.folder) if self.sampled else None, self.gold.labels
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
-        used = ledgers.used_bills(self.config, counted)
+        used, texts = ledgers.used_bills(self.config, counted), self.texts if any(self.texts) else None
         return RunResult(
             folder=self.folder,
             config=self.config,
-            dataset=replace(self.dataset, gold=self.gold.labels),
+            dataset=replace(self.dataset, gold=gold),
+            gold=gold,
+            texts=texts,
+            candidates=about_candidates(self.config, texts or (), gold),
             gold_with_shown=self.gold.labels_with_shown,
             votes=self.votes,
             learned=learned,

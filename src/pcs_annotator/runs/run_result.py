@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.base.display import Columns, Frame, Page, brief, html_table
+from pcs_annotator.base.display import Columns, Frame, Page, html_table
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.core.arrays import CODE, Codes, Mask
 from pcs_annotator.core.bill import Bill
@@ -26,7 +26,6 @@ from pcs_annotator.relations.language import LIMITS
 from pcs_annotator.relations.limits import MANY
 from pcs_annotator.runs.certificate_text import promised, without_gold
 from pcs_annotator.runs.columns import result_columns, with_columns
-from pcs_annotator.runs.default_panel import about_candidates
 from pcs_annotator.runs.drawing import HandedOut
 from pcs_annotator.runs.learn import Learned, counted_once
 from pcs_annotator.runs.own_objects import OwnObjects
@@ -39,21 +38,19 @@ from pcs_annotator.tables.arrow import pa
 __all__ = ["SILENCES", "Certificate", "Model", "RunResult"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Facts:
     """What findings are made from."""
 
-    votes: Votes  # all votes
+    votes: Votes  # those of annotators that were asked for a label only
     outcomes: Sequence[Outcome]  # the label of every item
-    gold: Sequence[object]  # the gold label of every item or None; empty if none has one
+    gold: Sequence[str | None]  # the gold label of every item or None; empty if none has one
     learned: Learned  # the model, and its figures
     rewrites: Sequence[VariantCount] = ()  # how rewrites ended, per relation and reason; empty if that is unknown
     cut: Mapping[str, int] = field(default_factory=dict)  # annotator → texts that did not fit into its model's context
     texts: Sequence[str] | None = None  # the text of every item; None if unknown
     random_sample: Mask | None = None  # which gold rows were drawn at random or may be assumed to be; None for all
     candidates: str = ""  # how many labels each text was asked about; empty if it was all of them
-
-    __repr__ = brief
 
     @cached_property
     def gold_codes(self) -> Codes:
@@ -101,29 +98,23 @@ SILENCES = {  # kinds of missing votes
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult(Frame):
+class RunResult(Facts, Frame):
     """The result of a run; `to_pandas()` and `to_polars()` give `labels.csv`, of a large table a sample's rows.
 
     Attributes:
         folder: The run folder.
         config: The complete settings.
         dataset: The texts; its gold includes labels that people added after the run.
-        votes: The votes of annotators that were asked for a label only.
-        learned: The model, and its figures.
-        outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
         bills: The cost of all calls that commands in this folder made, per model; with a shared ledger, `used`.
         used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger.
-        rewrites: How rewrites ended, per relation and reason.
         unreadable: Reasons why answers have no label.
-        cut: Annotator → texts that did not fit into its model's context.
         hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
         bounded: Answers in which a label that the server did not list may have more than 1 %.
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         verdicts: What people said in a review.
         gold_with_shown: Its gold with that of rows which prompts show, and nothing is learned from; empty for the same.
-        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
         assumed: Those that came with the data, so that this is only assumed; None for all.
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
             that is kept completely, and before all rows are labelled.
@@ -134,22 +125,16 @@ class RunResult(Frame):
     folder: RunFolder
     config: Config
     dataset: chunks.Dataset
-    votes: Votes
-    learned: Learned
-    outcomes: Sequence[Outcome]
     tally: Tally
     bills: Sequence[Bill]
     used: Sequence[Bill] = ()
-    rewrites: Sequence[VariantCount] = ()
     unreadable: Mapping[str, int] = field(default_factory=dict)
-    cut: Mapping[str, int] = field(default_factory=dict)
     hard: Mapping[str, int] = field(default_factory=dict)
     bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: HandedOut | None = None
     verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
     gold_with_shown: Sequence[str | None] = ()
-    random_sample: Mask | None = None
     assumed: Mask | None = None
     whole: WholeTable | None = None
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
@@ -205,7 +190,7 @@ class RunResult(Frame):
         counts = self.counts
         promise = "no promise was requested" if self.certificate is None else promised(self.certificate).headline
         rows = ((label, rows, rows / counts.rows) for label, rows in counts.labels.items())
-        note = f"{promise if self.dataset.gold else without_gold(counts).headline} · report: {self.folder.report}"
+        note = f"{promise if self.gold else without_gold(counts).headline} · report: {self.folder.report}"
         return html_table(f"{counts.rows:,} rows · {self._decided()}", ("label", "rows", "share"), rows, note)
 
     def _decided(self) -> str:
@@ -221,21 +206,15 @@ class RunResult(Frame):
         return Counts.of(self.outcomes, self.texts or (), int(self.settled.sum()))
 
     @cached_property
-    def texts(self) -> list[str] | None:
-        """The text of every row; None if the run was made of a table of votes that has none."""
-        texts = [item.text for item in self.dataset.items]
-        return texts if any(texts) else None
-
-    @cached_property
     def settled(self) -> Mask:
         """Which of the rows left for review have gold, or a text that people have labelled."""
         review = np.array([outcome.decision == "review" for outcome in self.outcomes], dtype=np.bool_)
-        return review & settled(same_texts([item.text for item in self.dataset.items]), self._gold_codes)
+        return review & settled(same_texts([item.text for item in self.dataset.items]), self._all_gold_codes)
 
     @property
     def all_gold(self) -> Sequence[str | None]:
         """The gold label of every row, or None."""
-        return self.gold_with_shown or self.dataset.gold or [None] * len(self.votes)
+        return self.gold_with_shown or self.gold or [None] * len(self.votes)
 
     @property
     def label_column(self) -> str:
@@ -246,31 +225,16 @@ class RunResult(Frame):
     def labelling(self) -> Model:
         """The model with the gold labels of the run's texts, if there are any, for copies of them."""
         texts = [item.text for item in self.dataset.items]
-        return replace(self.model, gold_labels=labels_of_texts(texts, self._gold_codes, self.votes.labels))
+        return replace(self.model, gold_labels=labels_of_texts(texts, self._all_gold_codes, self.votes.labels))
 
     @cached_property
-    def _gold_codes(self) -> Codes:
+    def _all_gold_codes(self) -> Codes:
         return gold_codes(self.votes, self.all_gold)
 
     @property
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return self.counts.unlabelled
-
-    @property
-    def facts(self) -> Facts:
-        """What findings about the run are made from."""
-        return Facts(
-            votes=self.votes,
-            outcomes=self.outcomes,
-            gold=self.dataset.gold,
-            learned=self.learned,
-            rewrites=self.rewrites,
-            cut=self.cut,
-            texts=self.texts,
-            random_sample=self.random_sample,
-            candidates=about_candidates(self.config, self.texts or (), self.dataset.gold),
-        )
 
     @property
     def silences(self) -> Mapping[str, Mapping[str, int]]:

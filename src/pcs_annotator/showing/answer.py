@@ -37,7 +37,7 @@ def of_run(result: RunResult, notes: Sequence[str] = ()) -> b.Answer:
     shown_elsewhere = {"no gold labels"}  # with how good labels are; why nothing is promised, with what may be used
     if certificate is not None and not certificate.holds:
         shown_elsewhere.add("nothing accepted")
-    details = [flag.detail for flag in what_to_look_at(result.facts) if flag.kind not in shown_elsewhere]
+    details = [flag.detail for flag in what_to_look_at(result) if flag.kind not in shown_elsewhere]
     what, file = [labelled(counts), quality(learned, counts)], f"{folder.labels} (column {result.label_column})"
     if isinstance(result, PassageResult):  # its rows are candidates, not texts
         what, details, file = [quoted(result), quality_of_passages(result)], [], str(folder.passages)

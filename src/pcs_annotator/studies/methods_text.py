@@ -42,7 +42,7 @@ def _sentences(result: RunResult) -> Iterator[str]:
         yield f"The instruction was: “{' '.join(task.instruction.split())}”"
     else:
         yield "The answers of the models were collected with other software."
-    if candidates := result.facts.candidates:
+    if candidates := result.candidates:
         yield candidates
     elif task.meanings:
         yield f"Labels were explained: {'; '.join(f'{label}: {text}' for label, text in task.meanings.items())}."
@@ -80,10 +80,10 @@ def _when(result: RunResult) -> str:
 
 
 def _about_gold(result: RunResult) -> Iterator[str]:
-    learned, facts = result.learned, result.facts
-    codes = gold_codes(result.votes, facts.gold)
+    learned = result.learned
+    codes = gold_codes(result.votes, result.gold)
     with_gold = codes != UNLABELLED
-    once = with_gold & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
+    once = with_gold & counted_once(result.votes, codes, result.texts, result.random_sample).distinct
     at_random = once if result.random_sample is None else once & result.random_sample
     assumed = at_random if result.assumed is None else at_random & result.assumed
     coders = learned.among_coders

@@ -68,6 +68,8 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
             name="items.parquet", table=pa.table({}), items=items, gold=gold, columns=Columns(text="text", gold="gold")
         ),
         votes=votes,
+        gold=gold,
+        texts=[item.text for item in items],
         learned=learned,
         outcomes=list(learned.model.judge(votes)),
         tally=made.tally,

@@ -57,7 +57,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
         "flags": [flag._asdict() for flag in weights.diagnostics.flags],
-        "look_at": [flag._asdict() for flag in what_to_look_at(result.facts)],
+        "look_at": [flag._asdict() for flag in what_to_look_at(result)],
         "files": {name: str(getattr(result.folder, name)) for name in ("labels", "report", "model", "votes")},
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
@@ -107,9 +107,9 @@ def run_details(result: RunResult, notes: Sequence[str]) -> Iterator[b.Block]:
     if result.to_label and result.to_label.rows:
         yield f"{counted(result.to_label.rows, 'row')} {result.to_label.kind} in {result.folder.to_label}"
     yield from _asked(result)
-    details = {flag.detail for flag in what_to_look_at(result.facts)}
+    details = {flag.detail for flag in what_to_look_at(result)}
     yield from b.warnings(note for note in notes if note not in details)  # a fit has also warned about some of it
-    yield look_at(result.facts) if details else None
+    yield look_at(result) if details else None
 
 
 def _certificate_json(model: Any) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def first_screen(view: View) -> tuple[str, list[b.Block]]:
         b.text(b.name(view.task.instruction), " ", *_given(result.counts), kind="asked-for"),
         _all_labels(result.counts),
         b.note(_sample(view)) if result.whole is not None else None,
-        look_at(result.facts, SHOWN) if alone or what_to_look_at(result.facts) else None,
+        look_at(result, SHOWN) if alone or what_to_look_at(result) else None,
     ]
 
 
