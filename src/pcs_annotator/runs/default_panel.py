@@ -1,9 +1,8 @@
 """What to ask when the user names no relations: which questions each model gets, and why.
 
-One answer with log-probabilities says more than many labels, so models that give them are asked twice: the second
-question lists the labels in another order, and disagreement shows overconfidence. Other models are asked with a
-sentence about each label, and with each label suggested once: on two public sets, that was worth 7 points of accuracy
-more than other orders and wordings at the same price. The paper's rewrites join where a model writes them.
+Models that give log-probabilities are asked twice: the second question lists the labels in another order, and
+disagreement shows overconfidence. Others are asked with a sentence about each label, and with each label suggested
+once: that was worth 7 points of accuracy more than other orders and wordings at the same price.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +44,8 @@ class DefaultPanel:
 
     def applied_to(self, config: Config) -> Config:
         """Return the settings with these questions."""
-        asked = {**config.ask.questions, **self.questions}
-        return replace(
-            config, relations=replace(config.relations, use=self.relations), ask=replace(config.ask, questions=asked)
-        )
+        asked = replace(config.ask, questions={**config.ask.questions, **self.questions})
+        return replace(config, relations=replace(config.relations, use=self.relations), ask=asked)
 
 
 def default_panel(
@@ -56,8 +53,7 @@ def default_panel(
 ) -> DefaultPanel:
     """Return what to ask each model, given which models give log-probabilities; `unsure` ones may or may not.
 
-    `hard` are the questions to models that give labels only (`hard_questions`), and `rewriter` is whether a model that
-    rewrites texts is named.
+    `hard` are the questions to models that give labels only, and `rewriter` says whether a model rewrites texts.
     """
     hard = (*hard, *(PAPER if rewriter else ()))
     graded = [model for model, gives_them in gives.items() if gives_them]
@@ -75,8 +71,8 @@ def default_panel(
 def hard_questions(task: Task, text_relation: str = "case") -> tuple[str, ...]:
     """Return the questions to models that give labels only.
 
-    Definitions are worth most, then suggestions: an answer that survives each is worth more than one that follows. More
-    labels would take too many of them, so they are listed in other orders, and texts changed by `text_relation`.
+    Definitions are worth most, then suggestions. More labels would take too many of them, so they are listed in other
+    orders, and texts changed by `text_relation`.
     """
     if task.pair or task.number or task.extraction:
         return PAIR if task.pair else PASSAGES if task.extraction and len(task.labels) > 1 else NUMBER

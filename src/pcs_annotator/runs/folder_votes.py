@@ -41,10 +41,7 @@ def ask_for_folder(
     settings: ask.CollectSettings,
     digest: str,
 ) -> Votes:
-    """Ask what the ledger has no answer to, and write variants and votes to a folder, with a note on them.
-
-    The note has the digest of the job, what was counted, and the state of the ledger.
-    """
+    """Ask what the ledger has no answer to, and write variants and votes to a folder, with a note on them."""
     with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
         noting = replace(job, on_variant=note_variant)
         votes = run_sync(lambda: ask_job(noting, items, ledger, settings))
@@ -84,12 +81,10 @@ def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], 
         votes = ask_for_folder(folder, ledger, job, items, settings, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.home} has no answers yet: pcs run asks for them")
-    note = vote_files.read_note(folder.votes)
+    note, answered = vote_files.read_note(folder.votes), int((votes.codes != NOT_ASKED).sum())
     if unanswered := sum(note["tally"]["failed"].values()) if note else 0:
-        answered = int((votes.codes != NOT_ASKED).sum())
-        share = answered / (answered + unanswered)
-        message = f"{folder.home}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
-        warn_user(f"{message}; pcs run asks the rest")
+        there = f"{answered:,} votes are there, about {answered / (answered + unanswered):.1%} of all"
+        warn_user(f"{folder.home}: the run is not finished: {there}; pcs run asks the rest")
     return votes
 
 

@@ -154,24 +154,21 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     rows come from fits that did not see them.
     """
     recorded = Run.open(path)
-    votes = recorded.votes
-    coders = recorded.coders
+    votes, coders = recorded.votes, recorded.coders
     if coders is None:
         raise GoldError(
             f"{path} has labels of fewer than two coders: name their columns with pcs run --coders, add columns "
             "gold_<name> to the file of pcs fit --gold, or let two people label the same rows blind in pcs review"
         )
-    expected = expected_labels(
-        votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts, recorded.shape
-    )
+    codes = gold_codes(votes, recorded.gold.labels)
+    expected = expected_labels(votes, codes, recorded.settings, recorded.texts, recorded.shape)
     if expected is None:
         raise GoldError(f"{path} has too little gold to learn from: label more rows")
     labels = np.where(votes.silent, UNLABELLED, expected.held_out.argmax(axis=1)).astype(CODE)
     test = coefficients.alternative_annotator(labels, coders.codes, epsilon)
     parts = {f"model says {label}": labels == code for code, label in enumerate(votes.labels)}
     if by:
-        groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
-        refuse_many(by, groups)
+        groups = _groups(recorded, by)
         parts |= {f"{by} {name}": np.array(groups) == name for name in sorted({*groups})}
     rows_for = {width: coefficients.rows_for_interval(coders.codes, width) for width in (0.05, 0.1, 0.15)}
     return coders.names, test, coefficients.alternative_in_parts(labels, coders.codes, parts, epsilon), rows_for
@@ -180,14 +177,18 @@ def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
 def figures_of_groups(path: Path, by: str) -> held_out_figures.FiguresByGroup:
     """Return accuracy, confidence and acceptance for the groups of a column, whatever the promise is made for."""
     recorded = Run.open(path)
-    votes, settings = recorded.votes, recorded.settings
-    groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
-    refuse_many(by, groups)
+    votes, settings, groups = recorded.votes, recorded.settings, _groups(recorded, by)
     model, trial, rows = _tried(recorded, settings)
     how = scored.EvaluationOptions(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     best = harness.scored_run(rows, trial.gold, settings.optimiser, how, model.shape).best
     votes, right = replace(votes, text_log_probs=model.read(votes)), best == trial.gold
     return held_out_figures.figures_by_group(by, groups, votes, rows, model, trial, right=right)
+
+
+def _groups(recorded: Run, by: str) -> list[str]:
+    groups = groups_of(by, recorded.dataset.table, recorded.texts, recorded.dataset.name) or []
+    refuse_many(by, groups)
+    return groups
 
 
 def _tried(recorded: Run, settings: LearnSettings) -> tuple[Model, HeldOut, Votes]:

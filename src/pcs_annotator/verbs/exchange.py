@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,17 +69,16 @@ def export_rows(
 ) -> Exported:
     """Write rows of a run as tasks of Label Studio, and beside them the labelling interface of a project for them.
 
-    They have this decision and neither a gold label nor a verdict, or are `all` rows, or drawn from a queue, so that it
-    is known what verdicts are good for. At most `count` are written, from a queue `ROWS_DRAWN` by default. Rows of a
-    queue are noted in the review; those that were drawn before and have no verdict yet come first.
+    They have this decision and neither a gold label nor a verdict, or are `all` rows, or drawn from a queue, which the
+    review notes. At most `count` are written; those that were drawn before and have no verdict yet come first.
     """
     places_of, controls = _controls(path)
-    beside, settings = label_studio.labelling_interface(_shown(controls)), out.with_suffix(".xml")
+    settings = out.with_suffix(".xml")
     policy.check(out, [".json"])
     policy.check(settings, [".xml"])
     rows, places = _chosen(places_of, decision, count) if queue is None else _drawn(places_of, controls, queue, count)
     to_answer = list(_to_answer(rows, controls, places, queue or "chosen"))
-    policy.write_page(settings, beside)
+    policy.write_page(settings, label_studio.labelling_interface(_shown(controls)))
     policy.write_page(out, label_studio.tasks_page(to_answer, VERSION))
     return Exported(len(to_answer), out, settings)
 
@@ -91,14 +89,14 @@ def _controls(path: Path) -> tuple[list[Path], list[Control]]:
     if not book.named:
         task, kind = task_of(config := Run.open(path).config), config.task.kind
         return places, [Control(QUESTION, kind, task.labels, task.meanings, task.instruction)]
-    asked = {part: (name, book.variables[name]) for name in book.variables for part in book.parts_of(name)}
     if values := [name for name, task in book.variables.items() if task.kind == "value"]:
         raise ConfigError(
             f"{values[0]} is a value, and Label Studio has no field for it: review {path} with pcs review"
         )
     return places, [
         Control(name, task.kind, task.labels, task.meanings, task.instruction or name, part)
-        for part, (name, task) in asked.items()
+        for name, task in book.variables.items()
+        for part in book.parts_of(name)
     ]
 
 
@@ -124,8 +122,7 @@ def _drawn(
 ) -> tuple[list[Rows], Integers]:
     names = [each.name for each in controls]
     groups = [[position for position, name in enumerate(names) if name == each] for each in dict.fromkeys(names)]
-    with ExitStack() as locks:
-        locks.enter_context(lock_review(RunFolder.find(paths[0]).path))
+    with lock_review(RunFolder.find(paths[0]).path):
         every = [read_rows(path) for path in paths]
         queues = [Queues(rows, rows.run.review(), ReviewOptions()) for rows in every]
         places = Draws(queues, groups).batch(queue, count or ROWS_DRAWN)
@@ -144,17 +141,12 @@ def _to_answer(
         outcomes = [each.for_people for each in judgements]
         about_labels = zip(controls, outcomes, strict=True)
         labels = [(control, each.label) for control, each in about_labels if each.label and control.kind != PASSAGES]
-        applying = [(each, each.applies or label) for each, label in labels if not each.applies or label == YES]
-        answers = [
-            (each, [label for control_, label in applying if control_.name == each.name]) for each in _shown(controls)
-        ]
+        applying = [(each.name, each.applies or label) for each, label in labels if not each.applies or label == YES]
+        answers = [(each, [label for name, label in applying if name == each.name]) for each in _shown(controls)]
         proposed = {control.part: label for control, label in labels} if several else {}
+        quoting = [(control, each) for control, each in zip(controls, every, strict=True) if control.kind == PASSAGES]
         about: dict[str, Any] = {"columns": values, "queue": queue, "answers": answers, "proposed": proposed}
-        about["passages"] = [
-            (control, _passages(each, row))
-            for control, each in zip(controls, every, strict=True)
-            if control.kind == PASSAGES
-        ]
+        about["passages"] = [(control, _passages(each, row)) for control, each in quoting]
         yield RowToAnswer(text=rows.text(row), outcome=outcomes[0], **about)
 
 
@@ -201,9 +193,8 @@ def import_answers(path: Path, file: Path) -> Imported:
     Answers that are known already add nothing, so that the same file can be imported again.
     """
     verdicts, seen_before, changes = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
-    with ExitStack() as locks:
-        places, controls = _controls(path)
-        locks.enter_context(lock_review(RunFolder.find(places[0]).path))
+    places, controls = _controls(path)
+    with lock_review(RunFolder.find(places[0]).path):
         for run_path, control in zip(places, controls, strict=True):
             run, answers = Run.open(run_path), label_studio.read_answers(file, control)
             state = run.review()

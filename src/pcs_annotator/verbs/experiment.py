@@ -11,7 +11,7 @@ from pcs_annotator.base.errors import ConfigError, UndefinedMetric, UnknownNameE
 from pcs_annotator.base.fields import setting
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.core.votes import Votes, check_known
+from pcs_annotator.core.votes import check_known
 from pcs_annotator.judging.evaluate.methods import all_baselines
 from pcs_annotator.judging.evaluate.scored import EvaluationOptions, Splitting
 from pcs_annotator.judging.solver import one_thread
@@ -78,17 +78,15 @@ def experiment(request: ExperimentRequest) -> Experimented:
         with one_thread():
             done.append(EXPERIMENTS[name](study))
         files += [*write_results(done[-1].tables, out, policy), *_draw(done[-1], out, policy)]
-    policy.write_json(
-        about,
-        {
-            "version": __version__,
-            "python": platform.python_version(),
-            "packages": {name: version_of(name) for name in PACKAGES},
-            "experiments": names,
-            "settings": settings.to_dict(),
-            "sources": {name: {"source": str(path), **_facts(sets[name])} for name, path in sources.items()},
-        },
-    )
+    values = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "packages": {name: version_of(name) for name in PACKAGES},
+        "experiments": names,
+        "settings": settings.to_dict(),
+        "sources": {name: {"source": str(path), **_facts(sets[name])} for name, path in sources.items()},
+    }
+    policy.write_json(about, values)
     return Experimented(experiments=done, files=[*files, about])
 
 
@@ -108,7 +106,7 @@ def named_sources(texts: Sequence[str]) -> dict[str, Path]:
 def _recorded(name: str, path: Path, request: ExperimentRequest) -> RecordedVotes:
     """Return the votes of a source, those of the requested models; an unknown name is an error that lists the known."""
     recorded = RecordedVotes.read(path)
-    votes: Votes = recorded.votes
+    votes = recorded.votes
     bases = [base_annotator(annotator) for annotator in votes.annotators]
     try:
         check_known(request.relations, votes.relations, "relation")

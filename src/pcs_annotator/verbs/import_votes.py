@@ -73,18 +73,12 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
     if not source.people.gold_wins:
         check_gold(None, rows)
     replacing = _refuse_other_work(source, config, rows)
+    asked = {"annotators": list(table.votes.annotators), "relations": list(table.votes.relations)}
+    start = {"version": __version__, "data": str(source.table), IMPORTED: True, **asked}
     with lock_ledger(folder.ledger, say=say):
         if replacing:
             say(f"the old results are kept in {folder.set_results_aside()}")
-        start: dict[str, Any] = {
-            "version": __version__,
-            "data": str(source.table),
-            IMPORTED: True,
-            "annotators": list(table.votes.annotators),
-            "relations": list(table.votes.relations),
-            "config": config_to_dict(config),
-        }
-        write_start(folder, start)
+        write_start(folder, {**start, "config": config_to_dict(config)})
         folder.own_folder.mkdir(parents=True, exist_ok=True)
         write_table(folder.items, rows.table)
         write_votes(folder.votes, table.votes)
@@ -92,11 +86,10 @@ def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn
 
 def _rows(arrow: pa.Table, table: VoteTable, name: str) -> Dataset:
     """Return the rows of the items: those of the table, unless it has a row per vote; with their texts, if known."""
-    ids = table.votes.ids
-    texts = texts_of(arrow, table.votes)
-    own = {"id": ids, "text": [texts.get(item, "") for item in ids], "gold": table.gold}
+    ids, texts = table.votes.ids, texts_of(arrow, table.votes)
     rows = arrow if len(arrow) == len(ids) else pa.table({"id": ids})
-    for column, values in own.items():
+    columns = {"id": ids, "text": [texts.get(item, "") for item in ids], "gold": table.gold}
+    for column, values in columns.items():
         array = pa.array(values, pa.string())
         places = [place for place, name in enumerate(rows.column_names) if name.strip().casefold() == column]
         rows = rows.set_column(places[0], column, array) if places else rows.append_column(column, array)

@@ -53,10 +53,11 @@ def missing_weights(specs: Sequence[str]) -> list[str]:
 
     A package that they need and that is not installed is an error, before anything is downloaded.
     """
+    names = set[str]()
     for spec in specs:
-        if _embedded_name(spec):
+        if name := _embedded_name(spec):
             resolve_model(spec)
-    names = {name for spec in specs if (name := _embedded_name(spec))}
+            names.add(name)
     embedded = sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
     return embedded + [spec for spec in specs if (files := _hub_files(spec)) and not files.complete]
 
@@ -64,9 +65,7 @@ def missing_weights(specs: Sequence[str]) -> list[str]:
 def pull_weights(name: str) -> Path:
     """Download the weights of an embedded model, or of one of the Hugging Face hub, and return their path."""
     files = _hub_files(name)
-    if files is not None:
-        return download(files, read_environment(Path.cwd()))
-    return pull(_embedded_name(name) or name)
+    return download(files, read_environment(Path.cwd())) if files else pull(_embedded_name(name) or name)
 
 
 def _embedded_name(spec: str) -> str:
@@ -101,10 +100,9 @@ async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
             return await _ask_briefly(spec, model)
         finally:
             await model.close()
-    except PcsError as error:
-        return Checkup(model=name, answers=False, problem=str(error))
-    except TimeoutError:
-        return Checkup(model=name, answers=False, problem=f"no answer within {CHECK_SECONDS:g} s")
+    except (PcsError, TimeoutError) as error:
+        problem = str(error) if isinstance(error, PcsError) else f"no answer within {CHECK_SECONDS:g} s"
+        return Checkup(model=name, answers=False, problem=problem)
 
 
 async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
@@ -121,8 +119,7 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
             replies.append(await model.ask(request))
         seconds.append(time.perf_counter() - started)
     price = price_of(model.name)
-    costs = [price.cost(reply.usage) if price else None for reply in replies]
-    priced = [cost for cost in costs if cost is not None]
+    costs = [cost for reply in replies if price and (cost := price.cost(reply.usage)) is not None]
     return Checkup(
         model=spec,
         answers=True,
@@ -130,5 +127,5 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         constrained=model.can_constrain,
         graded=any(tells(reply.logprobs) for reply in replies),
         context_tokens=model.context_tokens,
-        usd=sum(priced) if len(priced) == len(costs) else None,
+        usd=sum(costs) if len(costs) == len(replies) else None,
     )

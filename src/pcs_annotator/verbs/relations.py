@@ -64,8 +64,7 @@ def try_relation(name: str, text: str, config: Config) -> TriedRelation:
             variant = await relations[0].rewrite(text, context)
             task = resolve_config.task_of(config) if config.task.labels else EXAMPLE
             usual = Phrasing(task=task, examples=int("examples" not in relations[0].needs))
-            put = rephrased(relations[0], usual)
-            if put == usual:
+            if (put := rephrased(relations[0], usual)) == usual:
                 return TriedRelation(variant)
             question, usual_question = _read_as(put, text, variant.text or text), _read_as(usual, text, text)
             return TriedRelation(variant, question, usual_question, not config.task.labels)
