@@ -12,7 +12,6 @@ import fsspec
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
@@ -22,7 +21,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
-from pcs_annotator.verbs.label import Labelled, default_out, plan_labelling
+from pcs_annotator.verbs.label import Labelled, default_out
 from tests.simulated import (
     MODELS,
     audited,
@@ -219,54 +218,11 @@ def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path
     simulated_run(tmp_path, rows=40, gold_rows=0)
     with simulated_models():
         found = labelled(tmp_path / "run")
-        planned = plan_labelling(request(tmp_path / "run"))
     assert found.frugal is None
     assert found.tally.calls == 6 * len(NEW)
     assert {outcome.decision for outcome in found.outcomes} == {"agree", "review"}
     assert found.model.decided_by == "agreement"
     assert all(outcome.reason.startswith("uncalibrated") for outcome in found.outcomes)
-    assert (planned.frugal, planned.spending) == (None, None)
-
-
-def test_a_plan_has_both_ways_and_calls_no_model(folder: Path) -> None:
-    before = (folder / "ledger.db").stat().st_mtime_ns
-    planned = plan_labelling(request(folder))
-    assert (folder / "ledger.db").stat().st_mtime_ns == before
-    assert planned.everything.calls == 6 * len(NEW)
-    assert planned.frugal is not None
-    assert planned.spending is not None
-    assert planned.frugal.calls < planned.everything.calls
-    assert planned.frugal.calls == pytest.approx(planned.spending.questions * planned.everything.calls, abs=2)
-    really = labelled(folder).tally.calls
-    assert planned.frugal.calls == pytest.approx(really, rel=0.2)
-
-
-def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: Path) -> None:
-    simulated_run(
-        tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2)
-    )
-    folder = tmp_path / "run"
-    start = read_start(RunFolder(folder))
-    start["config"]["ask"]["prices"] = {**PRICES, "scripted:hash": [1.0, 1.0]}
-    start["config"]["relations"] = {**start["config"]["relations"], "use": ["original", "llm:voice"]}
-    start["config"]["relations"]["rewriter"] = "scripted:hash"
-    start["relations"] = ["original", "llm:voice"]
-    write_start(RunFolder(folder), start)
-    votes = read_table(folder / "variables/label/votes.parquet").to_pylist()
-    for vote in votes:
-        vote["relation"] = vote["relation"].replace("frame", "llm:voice")
-    write_table(pa.Table.from_pylist(votes), folder / "variables/label/votes.parquet")
-    with simulated_models():
-        planned = plan_labelling(request(folder))
-    assert planned.frugal is not None
-    assert planned.spending is not None
-    before = {(bill.model, bill.purpose): bill for bill in planned.everything.models}
-    after = {(bill.model, bill.purpose): bill for bill in planned.frugal.models}
-    share = planned.spending.by_relation["llm:voice"]
-    rewriting = next(key for key in before if key[1] == "rewrite")
-    assert after[rewriting].calls == round(before[rewriting].calls * share)
-    asking = next(key for key in before if key[0] == MODELS[2])
-    assert after[asking].usd == pytest.approx((before[asking].usd or 0) * planned.spending.by_annotator[MODELS[2]])
 
 
 def test_a_file_that_exists_is_not_overwritten_and_nothing_is_asked(folder: Path) -> None:

@@ -4,21 +4,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.base.display import Columns, Frame
 from pcs_annotator.base.errors import DriftFound
 from pcs_annotator.base.text import counted
-from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.outcome import FINAL_LABEL, LABEL, Counts, Outcomes, result_names
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.early_stop import Frugal, Spending
+from pcs_annotator.judging.early_stop import Frugal
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.drift import Drift
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets
-from pcs_annotator.models.provider import unasked
 from pcs_annotator.runs import ask, learn, ledgers
 from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.book_result import book_columns, sets_in_force, whole_sets
@@ -29,7 +26,6 @@ from pcs_annotator.runs.new_texts import NewTexts, output_policy, without_gold
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
-from pcs_annotator.runs.run_table import survey
 from pcs_annotator.runs.settings import Saving
 from pcs_annotator.runs.watch import Watch
 from pcs_annotator.tables import chunks
@@ -174,38 +170,3 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
     batches = request.batches(saving.executor or recorded.config.ask.executor)
     settings = replace(opened.settings, progress=request.progress, follow=request.follow, tally=tally, batches=batches)
     return replace(opened, settings=replace(settings, budget=settings.budget.after(*request.paid.spent)))
-
-
-class LabelPlan(NamedTuple):
-    """The cost of labelling new texts: with every question, and with stopping early."""
-
-    everything: Plan  # all questions
-    frugal: Plan | None  # the expected cost with stopping early; None when nothing was learned to decide when to stop
-    spending: Spending | None  # the share of questions that is expected
-
-
-def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
-    """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
-    recorded = Run.open(request.folder, request.config.ask.ledger)
-    table = survey(without_gold(request, recorded.config.data.pair).open_data())  # a smaller table is the whole sample
-    options = LoadOptions(saving=saving or Saving(), environment=unasked(request.environment), own=request.own)
-    fitted = open_fitted(recorded, options)
-    everything = ask.plan_job(fitted.job, table.sample.items, fitted.settings).for_rows(table.rows)
-    if fitted.frugal is None:
-        return LabelPlan(everything, None, None)
-    spending = fitted.frugal.spending
-    return LabelPlan(everything, _scaled(everything, fitted.job, spending), spending)
-
-
-def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
-    shares: dict[str, list[float]] = {}
-    for annotator, model in job.annotators:
-        shares.setdefault(model.name, []).append(spending.by_annotator[annotator.name])
-    rewritten = [spending.by_relation[relation.name] for relation in job.relations if "rewriter" in relation.needs]
-
-    def scaled(bill: Bill) -> Bill:
-        parts = rewritten if bill.purpose == "rewrite" else shares[bill.model]
-        share = sum(parts) / len(parts)
-        return bill.scaled(lambda number: round(number * share), lambda usd: usd * share)
-
-    return replace(plan, models=tuple(map(scaled, plan.models)))

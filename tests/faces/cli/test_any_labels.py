@@ -163,7 +163,6 @@ def test_every_answer_has_at_most_15_lines_and_the_next_step(pcs: Command) -> No
     quick = ("--resamples", "20", "--repeats", "1")
     for command in (
         ("fit", "run"),
-        ("plan", "data.csv", "--run", "run"),
         ("label", "data.csv", "--run", "run", "-o", "new.csv"),
         ("gold", "run"),
         ("estimate", "run"),

@@ -16,17 +16,7 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.tables.write import write_table
 from tests.builders import simulated_votes
 from tests.command_line import Pcs
-from tests.simulated import (
-    MODELS,
-    audited,
-    copy_run,
-    read_csv,
-    simulated_models,
-    simulated_run,
-    truth_of,
-    write_csv,
-    write_texts,
-)
+from tests.simulated import MODELS, audited, copy_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
 
@@ -261,23 +251,7 @@ def truth_in(text: str) -> str:
     return "bad" if "looks bad" in text else "good"
 
 
-def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, pcs: Pcs) -> None:
-    planned = pcs.json("plan", "new.csv", "--run", run)
-    assert planned["calls"] == 360
-    assert planned["adaptive"]["calls"] < 360
-    assert 0 < planned["share_asked"]["questions"] < 1
-    text = pcs("plan", "new.csv", "--run", run)
-    assert "360 calls" in text
-    assert f"{planned['adaptive']['calls']} calls" in text
-
-
 def test_new_texts_need_no_gold_column_even_if_settings_name_one(run: str, pcs: Pcs) -> None:
     write_csv(Path("plain.csv"), [{"id": "1", "text": "A text without gold."}])
     Path("pcs.toml").write_text('[data]\ngold_column = "gold"\n')
-    assert pcs.json("plan", "plain.csv", "--run", run)["rows"] == 1
-
-
-def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(pcs: Pcs) -> None:
-    simulated_run(Path.cwd(), rows=20, gold_rows=0)
-    assert pcs.json("plan", "data.csv", "--run", "run")["adaptive"] is None
-    assert "The run has no confidence" in pcs("plan", "data.csv", "--run", "run")
+    assert pcs.json("label", "plain.csv", "--run", run)["rows"] == 1

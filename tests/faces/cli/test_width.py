@@ -30,7 +30,6 @@ FOLDER = "runs/data"
 COMMANDS = {
     "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "auto", "--details"],
     "plan": ["plan", *RUN],
-    "plan of labelling": ["plan", "data.csv", "--run", FOLDER],
     "label": ["label", "data.csv", "--run", FOLDER, "--replace"],
     "evaluate": [
         "evaluate",

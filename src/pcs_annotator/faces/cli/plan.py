@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,14 +14,10 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import options
 from pcs_annotator.runs import resolve_config
 from pcs_annotator.runs.run_request import RunRequest, default_folder
-from pcs_annotator.runs.settings import Saving
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.formats import count, dollars, percent
+from pcs_annotator.showing.formats import count, dollars
 from pcs_annotator.verbs import plan as planning
 from pcs_annotator.verbs.plan import RunPlan
-
-if TYPE_CHECKING:
-    from pcs_annotator.verbs.label import LabelPlan
 
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
 PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]."
@@ -31,29 +26,18 @@ PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=
 @click.command("plan", cls=options.ManyOptions)
 @click.argument("data", type=options.TABLE)
 @options.settings_options
-@click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
 @options.options_for("limit")
 @options.JSON
-def command(*, data: Path | str, folder: Path | None, config: Path | None, limit: int | None, **choices: Any) -> None:
-    """Show calls, tokens and cost of a run over DATA; no model is called.
-
-    With --run, the same for labelling DATA with a fitted run: asking all questions, and stopping when labels are
-    settled.
-    """
-    saving = options.take(Saving, dict(choices))
+def command(*, data: Path | str, config: Path | None, limit: int | None, **choices: Any) -> None:
+    """Show calls, tokens and cost of a run over DATA; no model is called."""
     settings = resolve_config.read_settings(config, Path.cwd(), options.take_settings(choices))
-    planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
-    if folder is not None:
-        from pcs_annotator.verbs.label import plan_labelling  # imports the code that learns, which takes its time
-
-        options.show(_label_plan_json, partial(_then, "label", _label_plan_shown), plan_labelling(planned, saving))
-    else:
-        options.show(_plan_json, partial(_then, "run", _plan_shown), planning.plan(planned))
+    request = RunRequest(data=data, folder=default_folder(data), config=settings, limit=limit)
+    options.show(_plan_json, _then_run, planning.plan(request))
 
 
-def _then(command: str, shown: Callable[[Any], Iterable[object]], plan: object) -> Iterator[object]:
-    yield from shown(plan)
-    yield b.Answer([("next", b.strong(options.instead(command)))])
+def _then_run(planned: RunPlan) -> Iterator[object]:
+    yield from _plan_shown(planned)
+    yield b.Answer([("next", b.strong(options.instead("run")))])
 
 
 DEFINES = "First, a model writes a sentence about each label (definitions), which the report shows; you can change it."
@@ -113,21 +97,3 @@ def _calls_shown(plan: Plan, *more: b.Block) -> Iterator[b.Block]:
 
 def _calls_and_cost(plan: Plan) -> str:
     return f"{counted(plan.calls, 'call')}, {'cost unknown' if plan.usd is None else f'at most {dollars(plan.usd)}'}"
-
-
-def _label_plan_json(plan: LabelPlan) -> dict[str, Any]:
-    return {
-        **_calls_json(plan.everything),
-        "adaptive": None if plan.frugal is None else _calls_json(plan.frugal),
-        "share_asked": None if plan.spending is None else plan.spending._asdict(),
-    }
-
-
-def _label_plan_shown(plan: LabelPlan) -> Iterator[b.Block]:
-    if plan.frugal is None or plan.spending is None:
-        yield "The run has no confidence, so it cannot tell when a label is settled: everything is asked."
-        yield from _calls_shown(plan.everything)
-    else:
-        share = percent(plan.spending.questions, 1)
-        yield b.text(b.strong("stopping when the label is settled"), f", after about {share} of the questions")
-        yield from _calls_shown(plan.frugal, f"asking all questions: {_calls_and_cost(plan.everything)}")
