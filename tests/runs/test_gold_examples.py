@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import json
 import math
 import re
-from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -37,6 +34,7 @@ from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.ngrams import NearestExamples, text_key
 from pcs_annotator.judging.fit_model import Learning
 from pcs_annotator.judging.promise.promise import Promise
+from pcs_annotator.models.provider import providers
 from pcs_annotator.models.scripted import ScriptedModel
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.question import WithExamples
@@ -66,36 +64,18 @@ def write_data(path: Path, gold_rows: int, rows: int = 60) -> Path:
     return path
 
 
-class CopyingServer:
-    """Speaks the OpenAI protocol, answers with the label of the first example, and keeps what it was asked."""
+class Copying:
+    """Opens a model that answers with the label of the first example, and keeps what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[list[dict[str, str]]] = []
-        kept = self.asked
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                kept.append(body["messages"])
-                said = [one["content"] for one in body["messages"] if one["role"] == "assistant"]
-                answer = {
-                    "choices": [
-                        {"message": {"role": "assistant", "content": (said or [SPORT])[0]}, "finish_reason": "stop"}
-                    ]
-                }
-                data = json.dumps(answer).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+    def open(self, model: str, environment: object) -> ScriptedModel:
+        def answer(request: Request) -> str:
+            self.asked.append([{"role": turn.role, "content": turn.content} for turn in request.messages])
+            return next((turn.content for turn in request.messages if turn.role == "assistant"), SPORT)
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        Thread(target=self.server.serve_forever, daemon=True).start()
-        self.model = f"http://127.0.0.1:{self.server.server_port}/v1#copying"
+        return ScriptedModel(answer, name=f"copying:{model}")
 
     def shown(self, text: str) -> list[str]:
         """Return the texts of the examples that came with a text."""
@@ -104,23 +84,22 @@ class CopyingServer:
 
 
 @pytest.fixture
-def server() -> Iterator[CopyingServer]:
-    made = CopyingServer()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+def server(monkeypatch: pytest.MonkeyPatch) -> Copying:
+    made = Copying()
+    monkeypatch.setitem(providers._factories, "copying", lambda: made)
+    return made
 
 
-def settings(server: CopyingServer, **more: Any) -> dict[str, Any]:
-    return {"models": [server.model], "relations": ["original"], "answers": "hard", "optimiser": "majority", **more}
+def settings(**more: Any) -> dict[str, Any]:
+    return {"models": ["copying:model"], "relations": ["original"], "answers": "hard", "optimiser": "majority", **more}
 
 
 @pytest.mark.system
 def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itself(
-    server: CopyingServer, tmp_path: Path
+    server: Copying, tmp_path: Path
 ) -> None:
     data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
-    result = run(data, tmp_path / "run", examples="gold:3", **settings(server))
+    result = run(data, tmp_path / "run", examples="gold:3", **settings())
     assert len(server.asked) == 60
     assert len({turns[0]["content"] for turns in server.asked}) == 1  # what comes first is the same for all texts
     for row, text in enumerate(texts):
@@ -133,7 +112,7 @@ def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itse
     assert server.shown(texts[50]) == [one.text for one in bank.of(texts[50], 3)]
 
     # gold grows: the examples stay, so nothing is asked again
-    run(write_data(data, 50), tmp_path / "run", examples="gold:3", **settings(server))
+    run(write_data(data, 50), tmp_path / "run", examples="gold:3", **settings())
     assert len(server.asked) == 60
     assert open_run(tmp_path / "run").learned.model.gold_rows == 50
     new = "the keeper and the coach of the cup"
@@ -148,21 +127,21 @@ def test_each_text_is_asked_about_with_the_nearest_gold_rows_and_never_with_itse
     assert len(server.asked) == 61
     # everything anew
     with pytest.warns(PcsWarning, match="the answers so far are kept"):
-        result = run(data, tmp_path / "run", examples="gold:3", fresh=True, **settings(server))
+        result = run(data, tmp_path / "run", examples="gold:3", fresh=True, **settings())
     assert len(server.asked) == 121
     assert len(result.config.task.examples) == 50
     # other data in the same folder have other examples
     with data.open("w", encoding="utf-8") as file:
         file.write("id,text,gold\n0,a cup,sport\n1,a loan,money\n2,a match,\n")
     with pytest.warns(PcsWarning, match="the old results are kept"):
-        result = run(data, tmp_path / "run", examples="gold:3", replace=True, **settings(server))
+        result = run(data, tmp_path / "run", examples="gold:3", replace=True, **settings())
     assert sorted(server.shown("a match")) == ["a cup", "a loan"]
 
 
-def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: CopyingServer, tmp_path: Path) -> None:
+def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: Copying, tmp_path: Path) -> None:
     data, texts = write_data(tmp_path / "data.csv", 60), written(60)[0]
     relations = ["original", "typo"]
-    run(data, tmp_path / "run", examples="gold", **settings(server, relations=relations))
+    run(data, tmp_path / "run", examples="gold", **settings(relations=relations))
     for turns in server.asked:
         text = turns[-1]["content"].split("\n")[2]
         number = re.findall(r"\d+", text)[-1]
@@ -172,10 +151,10 @@ def test_a_rewrite_is_asked_about_with_the_examples_of_its_text(server: CopyingS
     assert len(server.asked) > len(texts)
 
 
-def test_the_relation_asks_with_examples_and_the_others_without(server: CopyingServer, tmp_path: Path) -> None:
+def test_the_relation_asks_with_examples_and_the_others_without(server: Copying, tmp_path: Path) -> None:
     data, texts = write_data(tmp_path / "data.csv", 40), written(60)[0]
     relations = ["original", "order", "examples", "examples:2"]
-    result = run(data, tmp_path / "run", **settings(server, relations=relations))
+    result = run(data, tmp_path / "run", **settings(relations=relations))
     turns = sorted(len(one) for one in server.asked)
     assert turns == [2] * 120 + [18] * 120
     with_examples = [one for one in server.asked if len(one) == 18 and f"\n{texts[0]}\n" in one[-1]["content"]]
@@ -188,7 +167,7 @@ def test_the_relation_asks_with_examples_and_the_others_without(server: CopyingS
     assert "Examples under the relation examples: the 8 of 40 that are most like its text" in methods_of(result)
 
 
-def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: CopyingServer, tmp_path: Path) -> None:
+def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: Copying, tmp_path: Path) -> None:
     none, one = write_data(tmp_path / "none.csv", 0), write_data(tmp_path / "one.csv", 1)
     for data, given, message in [
         (none, {"examples": "gold", "labels": LABELS}, "--examples gold: none.csv has no gold rows: label some"),
@@ -201,7 +180,7 @@ def test_gold_that_cannot_be_examples_is_refused_before_any_call(server: Copying
         (one, {"examples": "gold:0"}, "write gold, or gold:4"),
     ]:
         with pytest.raises((GoldError, ConfigError), match=message):
-            run(data, tmp_path / "run", **settings(server, **given))  # type: ignore[arg-type]
+            run(data, tmp_path / "run", **settings(**given))  # type: ignore[arg-type]
     assert not server.asked
 
 

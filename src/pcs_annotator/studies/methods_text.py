@@ -80,8 +80,7 @@ def _when(result: RunResult) -> str:
 
 
 def _about_gold(result: RunResult) -> Iterator[str]:
-    learned = result.learned
-    codes = gold_codes(result.votes, result.gold)
+    learned, codes = result.learned, gold_codes(result.votes, result.gold)
     with_gold = codes != UNLABELLED
     once = with_gold & counted_once(result.votes, codes, result.texts, result.random_sample).distinct
     at_random = once if result.random_sample is None else once & result.random_sample
