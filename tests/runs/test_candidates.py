@@ -21,6 +21,7 @@ from pcs_annotator.reviewing.run_rows import asked as asked_of
 from pcs_annotator.runs.paths import RunFolder, read_start
 from pcs_annotator.runs.resolve_config import _with_candidates, asked_alone, task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
+from tests.builders import the
 from tests.simulated import few_resamples
 
 STARTS, ENDS = ("bor", "dal", "fen", "gim", "kus", "lop"), ("ag", "et", "iv", "om")
@@ -38,9 +39,8 @@ SETTINGS = {
 
 def answer(request: Request) -> str:
     """Return the listed label whose words the text has; one that was not listed for a text that asks for it."""
-    assert request.parts is not None
-    listed = [line.removeprefix("- ") for line in request.parts.menu.splitlines()]
-    right = [one for one in listed if request.parts.text.endswith(one.replace("/", " "))]
+    listed = [line.removeprefix("- ") for line in the(request.parts).menu.splitlines()]
+    right = [one for one in listed if the(request.parts).text.endswith(one.replace("/", " "))]
     return right[0] if right else listed[0]
 
 
@@ -111,8 +111,7 @@ def test_a_variable_with_very_many_labels_is_asked_alone() -> None:
     topic, many = TaskSettings(labels=tuple(LABELS)), TaskSettings(labels=("x", "y"), kind="many")
     book = Config(variables={"topic": topic, "tone": tone, "frames": many})
     assert task_of(replace(book, task=topic, part="topic")).together is None
-    asked = task_of(replace(book, task=tone, part="tone")).together
-    assert asked is not None
+    asked = the(task_of(replace(book, task=tone, part="tone")).together)
     assert [part.name for part in asked.parts] == ["tone", "frames"]
 
 

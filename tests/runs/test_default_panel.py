@@ -16,6 +16,7 @@ from pcs_annotator.runs.default_panel import default_panel, hard_questions
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.verbs.plan import plan
+from tests.builders import the
 from tests.simulated import run
 from tests.stub import Behaviour, StubProcess, stub_process
 
@@ -131,8 +132,7 @@ def test_the_ledger_remembers_which_models_give_log_probabilities(
     run(request_of(f"{server.url}#m", answers="graded", **shared))
     again = replace(request_of(f"{server.url}#m", **shared), folder=tmp_path / "another")
     planned = plan(again)
-    assert planned.panel is not None
-    assert planned.panel.relations == GRADED
+    assert the(planned.panel).relations == GRADED
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,7 @@ def test_a_plan_needs_no_key(
     model: str, environment: dict[str, str], relations: tuple[str, ...], request_of: Callable[..., RunRequest]
 ) -> None:
     planned = plan(replace(request_of(model), environment=environment))
-    assert planned.panel is not None
-    assert planned.panel.relations == relations
+    assert the(planned.panel).relations == relations
     if not model.startswith("embedded"):
         with pytest.raises(ConfigError, match="needs a key"):
             run(replace(request_of(model), environment=environment))

@@ -46,7 +46,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_run
 from pcs_annotator.verbs.plan import plan
-from tests.builders import learn_model
+from tests.builders import learn_model, the
 from tests.judging.written import LABELS, written
 
 SPORT = "<label>sport</label>"
@@ -295,8 +295,7 @@ def test_models_that_copy_the_nearest_gold_label_are_as_good_on_gold_as_on_new_r
         how = Learning(optimiser="uniform", promise=Promise(max_error=most))
         model = learn_model(votes, [LABELS[code] if code != UNLABELLED else None for code in known.tolist()], how)
         verdicts = model.judged(votes)
-        assert verdicts.accepted is not None
-        taken = verdicts.accepted[bank:]
+        taken = the(verdicts.accepted)[bank:]
         accepted += int(taken.sum())
         broken += bool(taken.any() and (verdicts.best != gold)[bank:][taken].mean() > most)
     assert abs(np.mean(gaps)) < 3 * np.std(gaps) / math.sqrt(repetitions)

@@ -34,6 +34,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.builders import the
 from tests.faces.serve.running import running
 from tests.runs.test_stream import judge_stream
 from tests.simulated import copy_run, few_resamples, read_csv, write_csv
@@ -123,19 +124,16 @@ def test_report_and_answer_name_the_groups_without_a_promise(made: Path) -> None
     page = render(result)
     assert "By source" in page
     assert "All intervals together hold with 95 %." in page
-    assert result.learned.by_group is not None
-    assert [one.group for one in result.learned.by_group.groups] == [NO_GROUP, "chat", "forum", "news"]
+    assert [one.group for one in the(result.learned.by_group).groups] == [NO_GROUP, "chat", "forum", "news"]
 
 
 def test_another_fit_may_promise_for_all_together_again(run: Path) -> None:
     found = fit_run(run, {"by": ""}).learned
-    assert found.model.certificate is not None
-    assert not found.model.certificate.promise.by
+    assert not the(found.model.certificate).promise.by
     assert found.by_group is None
     assert Run.open(run).by == ""
     again = fit_run(run, {"by": "source"}, say=lambda line: None).learned
-    assert again.model.certificate is not None
-    assert again.model.certificate.groups["news"] > 100
+    assert the(again.model.certificate).groups["news"] > 100
 
 
 def test_new_texts_need_the_column_and_unseen_groups_are_for_review(run: Path, tmp_path: Path) -> None:
@@ -342,8 +340,7 @@ def test_a_service_sends_one_group_to_review_until_a_fit_has_learned_from_its_la
     fit_run(run, say=lambda line: None)
     model = read_json(run / "variables/label/model.json")
     assert [*model["since"]] == ["forum"]
-    certificate = Run.open(run).model_in_force().certificate
-    assert certificate is not None
+    assert Run.open(run).model_in_force().certificate
     taught = Run.open(run).taught
     groups, at_random = np.array(taught.votes.groups or ())[:420], taught.gold.random_sample[:420]
     assert not at_random[groups == "forum"].any()

@@ -22,6 +22,7 @@ from pcs_annotator.studies.estimating.gold_plan import draw_gold
 from pcs_annotator.studies.finishing import finish
 from pcs_annotator.verbs.exchange import export_rows, import_answers
 from pcs_annotator.verbs.fit import fit_run
+from tests.builders import the
 from tests.simulated import QUICK, read_csv, run, simulated_config, simulated_models, simulated_run, truth_of, write_csv
 
 ROWS, DRAWN = 260, 150
@@ -65,8 +66,7 @@ def in_a_review(folder: Path) -> None:
 
 def judge(review: Review, queue: Queue, rows: int) -> None:
     for _ in range(rows):
-        shown = review.next_row("Ann", queue)
-        assert shown is not None
+        shown = the(review.next_row("Ann", queue))
         label = truth_of(int(shown.id[1:]))
         review.submit(
             Given(id=shown.id, label=label, reviewer="Ann", queue=queue, lease=shown.lease, version=shown.version)
@@ -87,9 +87,7 @@ def in_label_studio(folder: Path) -> None:
 
 
 def certificate_of(folder: Path) -> Certificate:
-    certificate = Run.open(folder).model_in_force().certificate
-    assert certificate is not None
-    return certificate
+    return the(Run.open(folder).model_in_force().certificate)
 
 
 WAYS: list[Callable[[Path], None]] = [

@@ -15,6 +15,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import LearnSettings
 from pcs_annotator.tables.chunks import Columns, read_source
 from pcs_annotator.verbs.fit import fit_run
+from tests.builders import the
 from tests.simulated import (
     QUICK,
     read_csv,
@@ -43,8 +44,7 @@ def chosen_otherwise(folder: Path) -> None:
 def test_without_gold_random_rows_are_written(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=150, gold_rows=0)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
-    assert result.to_label is not None
-    assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
+    assert (the(result.to_label).rows, the(result.to_label).kind) == (30, "at random")
     assert {row["drawn"] for row in rows} == {"at random"}
     assert {row["gold"] for row in rows} == {""}
     assert len({row["id"] for row in rows}) == 30
@@ -75,16 +75,13 @@ def test_the_rows_of_a_run_without_gold_and_those_written_next_support_a_promise
     folder = tmp_path / "run"
     given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
     taught = fit_run(folder, None, FromPeople(gold=given, to_label=60))
-    certificate = taught.learned.model.certificate
-    assert certificate is not None
+    certificate = the(taught.learned.model.certificate)
     assert (certificate.gold_rows, certificate.assumed_rows, certificate.holds) == (30, 0, False)
-    assert taught.to_label is not None
-    assert (taught.to_label.rows, taught.to_label.kind) == (60, "at random")
+    assert (the(taught.to_label).rows, the(taught.to_label).kind) == (60, "at random")
     rows = read_csv(folder / "to_label.csv")
     assert not {row["id"] for row in rows} & {row["id"] for row in read_csv(given)}
     promised = fit_run(folder, None, FromPeople(gold=write_csv(given, labelled(rows))))
-    certificate = promised.learned.model.certificate
-    assert certificate is not None
+    certificate = the(promised.learned.model.certificate)
     assert (certificate.gold_rows, certificate.assumed_rows, certificate.holds) == (90, 0, True)
 
 
@@ -110,8 +107,7 @@ def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
     assert (folder / "to_label.csv").exists()
     everything = write_csv(tmp_path / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(60)])
     result = fit_run(folder, None, FromPeople(gold=everything))
-    assert result.to_label is not None
-    assert result.to_label.rows == 0
+    assert the(result.to_label).rows == 0
     assert not (folder / "to_label.csv").exists()
 
 
@@ -119,12 +115,9 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_lim
     result = simulated_run(
         tmp_path, rows=400, gold_rows=80, learn=LearnSettings(optimiser="lr", text=False, folds=3, resamples=5)
     )
-    certificate = result.learned.model.certificate
-    assert certificate is not None
-    assert result.to_label is not None
-    assert certificate.rows_needed is not None
-    assert result.to_label.kind == "at random"
-    assert result.to_label.rows == min(max(30, certificate.rows_needed.likely - 80), MOST_ROWS_TO_LABEL)
+    certificate = the(result.learned.model.certificate)
+    assert the(result.to_label).kind == "at random"
+    assert the(result.to_label).rows == min(max(30, the(certificate.rows_needed).likely - 80), MOST_ROWS_TO_LABEL)
 
 
 def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -> None:
@@ -167,8 +160,7 @@ def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> N
     counted = {result.dataset.items[row].id for row in np.flatnonzero(at_random)}
     assert drawn - {rows[0]["id"]} <= counted
     assert added not in counted
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     assert (certificate.gold_rows, certificate.assumed_rows) == (20 + len(counted), 20)
 
 

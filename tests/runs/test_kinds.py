@@ -20,6 +20,7 @@ from pcs_annotator.showing import answer
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.files import read_json
 from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.builders import the
 from tests.faces.serve.running import running
 from tests.made_once import made_once
 from tests.simulated import audited, copy_run, few_resamples, read_csv, write_csv
@@ -103,8 +104,7 @@ def test_a_scale_has_an_interval_and_a_promise_within_one_step(scale: Path) -> N
     html = render(result)
     assert "Mean absolute error, in steps" in html
     assert re.search("limit: at most .{1,20} off by more than one step", html)
-    assert result.learned.against_gold is not None
-    assert result.learned.against_gold.figures["mae"].value < 0.3
+    assert the(result.learned.against_gold).figures["mae"].value < 0.3
 
 
 def test_a_scale_keeps_its_labels_when_it_is_opened_and_used_again(scale: Path) -> None:

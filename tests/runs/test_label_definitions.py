@@ -16,6 +16,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, RelationSettings, Saving, TaskSettings
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.plan import plan
+from tests.builders import the
 from tests.command_line import Pcs
 from tests.simulated import label, read_csv, run, simulated_models, truth_of, write_texts
 
@@ -43,8 +44,7 @@ def test_definitions_are_written_once_and_kept(request_of: Callable[..., RunRequ
         planned = plan(request_of())
         first, again = run(request_of()), run(request_of())
     assert planned.defines
-    assert planned.panel is not None
-    assert planned.panel.relations == DEFINED == first.votes.relations
+    assert the(planned.panel).relations == DEFINED == first.votes.relations
     assert (first.config.task.definitions, first.tally.calls) == (SENTENCES, 400)
     assert sum(bill.calls for bill in first.bills) == 401
     assert (again.config.task.definitions, again.tally.calls) == (SENTENCES, 0)
@@ -85,8 +85,7 @@ def test_definitions_and_suggestions_are_asked_in_the_order_of_their_worth_until
         )
         needed, everything = label(new, None), label(new, None, Saving(ask="all"))
     assert spending is not None
-    assert needed.frugal is not None
-    order = [result.votes.relations[cell.relation] for cell in needed.frugal.strategy.order]
+    order = [result.votes.relations[cell.relation] for cell in the(needed.frugal).strategy.order]
     assert sorted(order) == sorted(DEFINED)
     assert spending.by_relation[order[0]] == 1.0
     assert spending.by_relation[order[-1]] < 1.0

@@ -30,6 +30,7 @@ from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, LearnSettings, RelationSettings, Saving, TaskSettings
 from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.builders import the
 from tests.reviewing.reviewing import verdict
 from tests.simulated import (
     MODELS,
@@ -145,8 +146,7 @@ def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_whi
     assert result.counts.labels == {name: sum(row["pcs_label"] == name for row in rows) for name in ("good", "bad")}
     assert result.tally.calls == calls_in(tmp_path / "run") == ROWS * len(MODELS) * len(RELATIONS)
     assert result.tally.from_ledger == 0
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     assert certificate.review_rows == ROWS - result.counts.decisions.get("accept", 0)
     opened = open_run(tmp_path / "run")
     assert (opened.counts, opened.learned.model.certificate) == (result.counts, certificate)
@@ -475,6 +475,5 @@ def test_copies_of_gold_texts_outside_the_sample_have_golds_label(tmp_path: Path
     assert {row["pcs_reason"] for row in written[ROWS:]} == {"a copy of a gold text"}
     waiting = sum(row["pcs_decision"] == "review" and not row["gold"] for row in written[:ROWS])
     assert result.counts.to_review == waiting
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     assert certificate.review_rows == ROWS + GOLD - result.counts.decisions.get("accept", 0)

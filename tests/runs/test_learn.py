@@ -21,7 +21,7 @@ from pcs_annotator.runs.learn import (
     needs_gold,
 )
 from pcs_annotator.runs.settings import LearnSettings
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 
 QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)
 
@@ -95,12 +95,10 @@ def test_new_votes_that_differ_from_those_learned_from_are_noticed_and_others_ar
     votes, gold = simulated_votes([0.9, 0.85], items=200)
     model = learn(votes, gold, QUICK).model
     same, _ = simulated_votes([0.9, 0.85], items=200, seed=5)
-    alike = check_drift(model, same)
-    assert alike is not None
+    alike = the(check_drift(model, same))
     assert alike.sentence == "new texts are answered like the calibration set"
     one_class = same.take(np.flatnonzero(same.codes[:, 0, 0, 0] == 0))
-    differ = check_drift(model, one_class)
-    assert differ is not None
+    differ = the(check_drift(model, one_class))
     assert differ.found
     assert "100 % of its answers about new texts" in differ.sentence
     assert check_drift(replace(model, profile=None), one_class) is None
@@ -111,20 +109,16 @@ def test_copies_of_a_new_text_count_once_and_raise_no_alarm() -> None:
     model = learn(votes, gold, QUICK).model
     rows = np.repeat(np.arange(15), 30)
     copies, texts = votes.resampled(rows), [f"Text  {row}" for row in rows]
-    found = check_drift(model, copies, texts)
-    assert found is not None
+    found = the(check_drift(model, copies, texts))
     assert found.sentence == "15 texts are too few to compare: 20 are needed on both sides"
-    as_if_different = check_drift(model, copies)
-    assert as_if_different is not None
-    assert as_if_different.found
+    assert the(check_drift(model, copies)).found
 
 
 def test_a_promise_comes_with_how_the_other_rows_compare() -> None:
     votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
     settings = replace(QUICK, max_error=0.1)
     learned = learn(votes, [label if row % 2 else None for row, label in enumerate(gold)], settings)
-    assert learned.drift is not None
-    assert learned.drift.sentence == "the rows without gold are answered like those with"
+    assert the(learned.drift).sentence == "the rows without gold are answered like those with"
     written = json.loads(json.dumps(evaluation_file(learned)))
     assert learned_from(learned.model, written).drift == learned.drift
     assert learned_from(learned.model, {**written, "drift": None}).drift is None
@@ -141,8 +135,7 @@ def repeated(times: int, items: int = 60) -> tuple[Votes, list[str], list[str]]:
 def test_gold_rows_that_repeat_a_text_count_once_and_are_counted() -> None:
     votes, gold, texts = repeated(3)
     learned, plain = learn(votes, gold, QUICK, KnownRows(texts=texts)), learn(*repeated(1)[:2], QUICK)
-    assert learned.model.certificate is not None
-    assert learned.model.certificate.gold_rows == learned.model.certificate.assumed_rows == 60
+    assert the(learned.model.certificate).gold_rows == the(learned.model.certificate).assumed_rows == 60
     assert learned.model.weights.diagnostics.gold_rows == 60
     assert [figures.auroc.n for figures in learned.figures] == [60] * len(plain.figures)
     assert [flag.detail for flag in learned.model.weights.diagnostics.flags] == [
@@ -172,8 +165,7 @@ def test_gold_that_all_contradicts_itself_is_an_error() -> None:
 def test_copies_count_once_for_the_classifier_too() -> None:
     votes, gold, texts = repeated(3)
     model = fit_for_classifier(replace(votes, texts=texts), gold, "lr", seed=0, max_error=0.1)
-    assert model.certificate is not None
-    assert model.certificate.gold_rows == 60
+    assert the(model.certificate).gold_rows == 60
     gold[:120] = [next(one for one in votes.labels if one != gold[120])] * 60 + gold[60:120]
     gold[60] = next(one for one in votes.labels if one not in (gold[0], gold[120]))
     with pytest.warns(PcsWarning, match="these 3 rows are not learned from: '0', '60', '120'"):
@@ -185,9 +177,7 @@ def test_the_model_is_the_one_that_a_run_learns() -> None:
     from_run = learn(votes, gold, LearnSettings(optimiser="lr", resamples=20)).model
     here = fit_for_classifier(votes, gold, "lr", seed=0)
     assert here.weights.by_annotator == from_run.weights.by_annotator
-    assert here.calibrator is not None
-    assert from_run.calibrator is not None
-    assert here.calibrator.to_dict() == from_run.calibrator.to_dict()
+    assert the(here.calibrator).to_dict() == the(from_run.calibrator).to_dict()
 
 
 def test_an_optimiser_may_be_named_or_given() -> None:
@@ -225,8 +215,7 @@ def part_of(gold: list[str], rows: int) -> list[str | None]:
 def test_a_promise_on_average_is_made_for_the_rows_without_gold_and_uses_up_no_certainty() -> None:
     votes, gold = simulated_votes([0.9, 0.85, 0.8], items=400)
     learned = learn(votes, part_of(gold, 200), AVERAGE)
-    certificate = learned.model.certificate
-    assert certificate is not None
+    certificate = the(learned.model.certificate)
     assert certificate.holds
     assert certificate.level == 0
     strict = learn(votes, part_of(gold, 200), replace(AVERAGE, promise="error-among-accepted"))
@@ -240,8 +229,7 @@ def test_chosen_gold_promises_nothing() -> None:
     votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
     chosen = KnownRows(random_sample=np.zeros(300, dtype=np.bool_))
     learned = learn(votes, part_of(gold, 200), AVERAGE, chosen)
-    assert learned.model.certificate is not None
-    assert "no gold row was drawn at random" in learned.model.certificate.why_not
+    assert "no gold row was drawn at random" in the(learned.model.certificate).why_not
 
 
 def test_gold_only_where_models_agree_is_warned_about() -> None:
@@ -251,8 +239,7 @@ def test_gold_only_where_models_agree_is_warned_about() -> None:
     only = [label if agrees else None for label, agrees in zip(gold, agreeing.tolist(), strict=True)]
     with pytest.warns(PcsWarning, match="the gold rows differ from the others"):
         learned = learn(votes, only, AVERAGE)
-    assert learned.drift is not None
-    assert learned.drift.found
+    assert the(learned.drift).found
 
 
 def test_a_gold_label_that_no_model_gives_is_wrong_wherever_it_occurs() -> None:
@@ -260,8 +247,7 @@ def test_a_gold_label_that_no_model_gives_is_wrong_wherever_it_occurs() -> None:
     rare = replace(votes, labels=(*votes.labels, "never"))
     said = ["never" if row % 4 == 0 else label for row, label in enumerate(gold)]
     learned = learn(rare, part_of(said, 200), AVERAGE)
-    assert learned.against_gold is not None
-    assert learned.against_gold.by_label["never"]["recall"].value == 0
+    assert the(learned.against_gold).by_label["never"]["recall"].value == 0
 
 
 def test_quality_is_that_of_gold_rows_with_a_label_and_rows_that_no_model_answered_have_none() -> None:
@@ -275,10 +261,8 @@ def test_quality_is_that_of_gold_rows_with_a_label_and_rows_that_no_model_answer
     assert found.figures == alone.figures
     assert found.figures[0].accuracy.n == 100
     assert found.curves == alone.curves
-    assert found.trial is not None
-    assert len(found.trial.gold) == 100
-    certificate = found.model.certificate
-    assert certificate is not None
+    assert len(the(found.trial).gold) == 100
+    certificate = the(found.model.certificate)
     assert (certificate.gold_rows, certificate.assumed_rows, found.model.gold_rows) == (100, 100, 120)
     assert "100 gold rows in 2 folds" in certificate.split
     assert "not drawn at random" not in certificate.split

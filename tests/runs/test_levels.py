@@ -18,6 +18,7 @@ from pcs_annotator.runs.levels import LevelLedger, LevelTest, note_test, read_le
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.verbs.fit import fit_run
+from tests.builders import the
 from tests.simulated import QUICK, move_run, read_csv, simulated_run, truth_of, write_csv
 
 
@@ -96,8 +97,7 @@ def test_without_the_ledger_of_its_tests_a_run_promises_nothing(everything: bool
     else:
         (folder / "levels.json").write_text(older)
     for changes in (None, {"max_error": 0.3}):
-        found = fit_run(folder, changes).learned.model.certificate
-        assert found is not None
+        found = the(fit_run(folder, changes).learned.model.certificate)
         assert not found.holds
         assert "levels.json does not have" in found.why_not
         assert "put back the file that pcs wrote" in found.why_not
@@ -158,8 +158,7 @@ def test_tests_are_spared_until_they_are_worth_it_and_a_model_with_a_promise_sta
 ) -> None:
     more = FromPeople(gold=more_gold(tmp_path, range(150, 190)))
     spared = fit_run(folder, None, more, spare_looks=True).learned.model
-    assert spared.certificate is not None
-    assert (spared.certificate.holds, spared.gold_rows) == (True, 150)
+    assert (the(spared.certificate).holds, spared.gold_rows) == (True, 150)
     assert len(recorded_tests(folder)) == 1
     kept = json.loads((folder / "variables/label/models" / "2.json").read_text())
     assert kept["certificate"]["why_not"].startswith("not tested again yet: the next test is at 225 random gold rows")
@@ -187,8 +186,7 @@ def test_a_promise_on_average_uses_no_certainty_and_holds_for_later_texts_at_the
     tmp_path: Path,
 ) -> None:
     result = simulated_run(tmp_path, rows=160, gold_rows=100, learn=replace(QUICK, promise="false-discoveries"))
-    certificate = result.certificate
-    assert certificate is not None
+    certificate = the(result.certificate)
     assert certificate.holds
     folder = tmp_path / "run"
     assert [(look["promised"], look["average"]) for look in recorded_tests(folder)] == [(True, True)]
@@ -208,8 +206,7 @@ def test_whoever_tries_promises_on_average_until_one_holds_is_told_what_all_of_t
     folder = tmp_path / "run"
     assert [look["promised"] for look in recorded_tests(folder)] == [False]
     for error, tried in ((0.3, 0.001), (0.3, 0.001), (0.25, 0.001)):  # the same again is the same look
-        found = fit_run(folder, {"max_error": error}).learned.model.certificate
-        assert found is not None
+        found = the(fit_run(folder, {"max_error": error}).learned.model.certificate)
         assert found.holds
         assert found.tried == tried
         assert f"at most {100 * (error + tried):.1f} %" in " ".join(promised(found).details)

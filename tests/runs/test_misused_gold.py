@@ -20,7 +20,7 @@ from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.studies.estimating.answering import estimate_run
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.verbs.fit import fit_run
-from tests.builders import simulated_votes
+from tests.builders import simulated_votes, the
 from tests.simulated import (
     label,
     move_run,
@@ -46,8 +46,7 @@ def test_gold_of_easy_rows_only_is_noticed() -> None:
     easy = [truth if sure else None for truth, sure in zip(gold, sure_rows(votes), strict=True)]
     with pytest.warns(PcsWarning, match="the gold rows differ from the others") as caught:
         learned = learn(votes, easy, PROMISING)
-    assert learned.drift is not None
-    assert learned.drift.found
+    assert the(learned.drift).found
     assert "label a random sample of those rows" in str(caught[0].message)
 
 
@@ -64,14 +63,12 @@ def test_rows_that_a_person_chose_are_no_part_of_the_test() -> None:
     votes, gold = simulated_votes([0.9, 0.85, 0.8], items=400, relations=2)
     easy = np.array(sure_rows(votes))
     learned = learn(votes, gold, PROMISING, KnownRows(random_sample=~easy))
-    assert learned.model.certificate is not None
-    assert learned.model.certificate.gold_rows == int((~easy).sum())
+    assert the(learned.model.certificate).gold_rows == int((~easy).sum())
 
 
 def test_a_promise_says_that_gold_of_the_data_is_taken_for_a_random_sample() -> None:
     votes, gold = simulated_votes([0.95, 0.9, 0.9], items=400)
-    found = learn(votes, gold, PROMISING).model.certificate
-    assert found is not None
+    found = the(learn(votes, gold, PROMISING).model.certificate)
     assert found.holds
     assert promised(found).headline.endswith("if the 400 gold rows in the data were drawn at random")
 
@@ -87,16 +84,13 @@ def test_gold_that_models_gave_is_noticed() -> None:
 def test_gold_rows_that_the_user_chose_support_no_promise_and_figures_say_so(folder: Path) -> None:
     assert certificate_with(folder, 0.1).holds
     result = fit_run(folder, {"max_error": 0.1, "gold_sample": "chosen"})
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     assert not certificate.holds
     assert "no gold row was drawn at random" in certificate.why_not
     assert "figures describe these rows, not the table" in str([*what_to_look_at(result)])
     with pytest.raises(GoldError, match="there are 0 gold rows drawn at random"):
         estimate_run(folder, EstimateQuestion())
-    again = fit_run(folder, {"gold_sample": "random"}).learned.model.certificate
-    assert again is not None
-    assert again.assumed_rows == 150
+    assert the(fit_run(folder, {"gold_sample": "random"}).learned.model.certificate).assumed_rows == 150
 
 
 def test_a_person_at_a_terminal_is_asked_once_how_gold_rows_were_chosen(tmp_path: Path) -> None:
@@ -110,9 +104,7 @@ def test_a_person_at_a_terminal_is_asked_once_how_gold_rows_were_chosen(tmp_path
     request = RunRequest(data=data, folder=tmp_path / "run", config=simulated_config(PROMISING), ask_gold_sample=answer)
     with simulated_models():
         for _ in range(2):
-            certificate = run(request).learned.model.certificate
-            assert certificate is not None
-            assert certificate.gold_rows == 0
+            assert the(run(request).learned.model.certificate).gold_rows == 0
     assert asked == [40]
 
 
@@ -123,9 +115,7 @@ def folder(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def certificate_with(folder: Path, max_error: float) -> Certificate:
-    found = fit_run(folder, {"max_error": max_error}, say=lambda line: None).learned.model.certificate
-    assert found is not None
-    return found
+    return the(fit_run(folder, {"max_error": max_error}, say=lambda line: None).learned.model.certificate)
 
 
 def test_trying_limits_until_one_is_promised_uses_the_certainty_up(tmp_path: Path) -> None:
@@ -163,6 +153,4 @@ def test_texts_of_gold_rows_that_come_again_are_labelled_as_before_and_are_no_al
 def test_the_texts_that_were_learned_from_do_not_differ_from_themselves() -> None:
     votes, gold = simulated_votes([0.9, 0.85], items=300)
     model = learn(votes, gold, replace(PROMISING, max_error=None)).model
-    found = check_drift(model, votes, [f"text {row}" for row in range(300)])
-    assert found is not None
-    assert not found.found
+    assert not the(check_drift(model, votes, [f"text {row}" for row in range(300)])).found

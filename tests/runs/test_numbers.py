@@ -34,6 +34,7 @@ from pcs_annotator.studies.estimating.answering import estimate_all
 from pcs_annotator.studies.estimating.answers import EstimateQuestion
 from pcs_annotator.studies.finishing import Terms, finish
 from pcs_annotator.verbs.fit import open_run
+from tests.builders import the
 from tests.made_once import made_once
 from tests.simulated import copy_run, few_resamples, read_csv, write_csv
 from tests.stub.behaviour import pick
@@ -98,8 +99,7 @@ def test_a_run_finds_a_number_with_an_interval_and_a_promise(folder: Path) -> No
     result = open_run(folder)
     weights = result.learned.model.weights.by_annotator
     assert list(weights.values()) == sorted(weights.values(), reverse=True)
-    found = result.learned.against_gold
-    assert found is not None
+    found = the(result.learned.against_gold)
     assert found.figures["error"].value < 2.5
     assert found.figures["correlation"].value > 0.98
     assert "off by more than 4" in (folder / "report.html").read_text()
@@ -117,8 +117,7 @@ def test_new_texts_get_numbers_too(folder: Path, tmp_path: Path) -> None:
     assert {"pcs_label", "pcs_confidence", "pcs_low", "pcs_high"} <= {*table.column_names}
     [mean] = pcs.estimate(folder).lines
     truth = [int(age) for age in re.findall(r"is (\d+) years", (folder / "labels.csv").read_text())]
-    assert mean.corrected.interval is not None
-    assert mean.corrected.interval.low <= sum(truth) / len(truth) <= mean.corrected.interval.high
+    assert the(mean.corrected.interval).low <= sum(truth) / len(truth) <= the(mean.corrected.interval).high
 
 
 def test_a_number_may_be_a_variable_of_a_codebook(tmp_path: Path) -> None:
@@ -253,8 +252,7 @@ def test_methods_are_compared_by_how_far_numbers_are_off(folder: Path, capsys: p
     errors = [one["error"]["value"] for one in methods.values()]
     assert errors[1:] == sorted(errors[1:])
     assert errors[0] < min(methods[name]["error"]["value"] for name in ("guess_1", "guess_2", MEDIAN))
-    reported = open_run(folder).learned.against_gold
-    assert reported is not None
+    reported = the(open_run(folder).learned.against_gold)
     for name in ("error", "correlation"):
         assert methods["auto"][name]["value"] == pytest.approx(reported.figures[name].value)
     for one in methods.values():
@@ -292,8 +290,7 @@ def test_a_model_that_never_answers_is_left_out_of_the_comparison() -> None:
     )
     shape, splits = LabelShape.of("number", labels), Splits(calibration="number")
     rows, truth = labelled_rows(votes, gold)
-    trial = run_trial(Distance(), rows, truth, splits, shape=shape)
-    assert trial is not None
+    trial = the(run_trial(Distance(), rows, truth, splits, shape=shape))
     found = compare_numbers(rows, trial, splits, Resampling(20), "pcs")
     assert [*found] == ["pcs", "right", *[name for name in found if name in (MEDIAN, "noisy")]]
     assert found["right"]["error"].value == found["right"]["width"].value == 0

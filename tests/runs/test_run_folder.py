@@ -21,6 +21,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
 from pcs_annotator.showing.findings import what_to_look_at
 from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.builders import the
 from tests.simulated import QUICK, audited, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 pytestmark = pytest.mark.system  # whole runs, one after the other
@@ -116,8 +117,7 @@ def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(
 def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
     audited(folder, lambda place: True)
     result = fit_run(folder)
-    audit = certificate_of(result).audit
-    assert audit is not None
+    audit = the(certificate_of(result).audit)
     assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 60, 0)
     assert certificate_of(result).holds
     assert certificate_of(fit_run(folder)).audit == audit
@@ -127,9 +127,7 @@ def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
 def test_an_audit_of_few_rows_leaves_it_open(folder: Path) -> None:
     audited(folder, lambda place: True, rows=5)
     result = fit_run(folder)
-    audit = certificate_of(result).audit
-    assert audit is not None
-    assert audit.finding == "open"
+    assert the(certificate_of(result).audit).finding == "open"
     assert "accept" in decisions_of(result)
 
 
@@ -140,8 +138,7 @@ def test_a_revoked_promise_stays_revoked(folder: Path) -> None:
     assert "an audit revokes it" in fallen_away(revoked)
     assert decisions_of(revoked) == {"review"}
     assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 260)
-    assert revoked.to_label is not None
-    assert revoked.to_label.kind == "at random"
+    assert the(revoked.to_label).kind == "at random"
     for result in (fit_run(folder), open_run(folder)):
         assert not certificate_of(result).holds
         assert decisions_of(result) == {"review"}

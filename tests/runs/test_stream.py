@@ -33,6 +33,7 @@ from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.runs.stream import Stream, StreamMemory
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.forget import forget
+from tests.builders import the
 from tests.simulated import label, move_run, run, simulated_models, truth_of, write_texts
 
 EVERYTHING = Saving(audit=1.0)
@@ -109,9 +110,7 @@ def test_texts_that_come_while_people_review_are_shown_to_them(folder: Path) -> 
         assert second is not None
         assert review.next_row("Cleo", "stream") is None
         classify(folder, range(1002, 1003), EVERYTHING)
-        third = review.next_row("Cleo", "stream")
-        assert third is not None
-        assert third.text == text(1002)
+        assert the(review.next_row("Cleo", "stream")).text == text(1002)
         # what others have in hand is still theirs
         lease, version = first.lease, first.version
         given = Given(id=first.id, label="good", reviewer="Ann", queue="stream", lease=lease, version=version)
@@ -132,8 +131,7 @@ def test_a_text_that_the_models_failed_on_does_not_wait_for_people_and_one_that_
 
     monkeypatch.setattr(Labeller, "ask", unanswered)
     (failed,) = classify(folder, range(1000, 1001), EVERYTHING)
-    assert failed.error is not None
-    assert failed.error.kind == "model_unavailable"
+    assert the(failed.error).kind == "model_unavailable"
     with Stream(RunFolder(folder).stream) as stream:
         assert stream.counts()["texts"] == 0
     monkeypatch.setattr(Labeller, "ask", asked)
@@ -166,8 +164,7 @@ def test_verdicts_on_the_stream_are_gold_for_the_next_fit(folder: Path) -> None:
     labels = (folder / "labels.csv").read_text().splitlines()
     result = fit_run(folder)
     assert result.learned.model.gold_rows == 210
-    certificate = result.learned.model.certificate
-    assert certificate is not None
+    certificate = the(result.learned.model.certificate)
     assert certificate.gold_rows == 210  # all 60 were drawn, by a probability of 1
     assert len((folder / "labels.csv").read_text().splitlines()) == len(labels)  # the run's own rows
     versions = list_versions(RunFolder(folder))
@@ -183,16 +180,13 @@ def test_errors_among_accepted_texts_withdraw_acceptance_and_a_fit_that_learned_
     accepted = [one for one in classify(folder, range(1000, 1080), EVERYTHING) if one.outcome]
     assert any(one.outcome and one.outcome.decision == "accept" for one in accepted)
     judge_stream(folder, 80, wrongly)
-    audit = Run.open(folder).stream_audit(Run.open(folder).model_in_force()).get("")
-    assert audit is not None
-    assert audit.finding == "revoked"
+    assert the(Run.open(folder).stream_audit(Run.open(folder).model_in_force()).get("")).finding == "revoked"
     with Review.open(folder) as review:
         assert review.progress("Ann").fit.standing == "revoked"  # the page says so, too
     found = classify(folder, range(2000, 2040))
     assert {one.outcome.decision for one in found if one.outcome} == {"review"}
     fit_run(folder)
-    certificate = Run.open(folder).model_in_force().certificate
-    assert certificate is not None
+    certificate = the(Run.open(folder).model_in_force().certificate)
     assert not certificate.revoked  # another promise, which knows these errors
 
 
@@ -402,9 +396,8 @@ def test_a_file_that_cannot_be_used_is_named_and_no_text_is_acknowledged(folder:
             return await service.classify(text(1001))
 
     found = asyncio.run(served())
-    assert found.error is not None
-    assert found.error.kind == "ledger_unavailable"
-    assert "where texts wait for review" in found.error.message
+    assert the(found.error).kind == "ledger_unavailable"
+    assert "where texts wait for review" in the(found.error).message
     path.write_bytes(b"this is not a database, but it is long enough to look like one" * 20)
     with pytest.raises(LedgerError, match=r"stream\.db"):
         classify(folder, range(1))
@@ -427,16 +420,13 @@ def test_votes_with_grades_come_back_as_they_were_and_others_are_left_out(tmp_pa
     with Stream(tmp_path / "stream.db") as stream:
         nothing = np.zeros(4, dtype=np.bool_)
         stream.add(items, votes, nothing, version=1, probability=0.0)
-        found = stream.read(votes)
-        assert found is not None
+        found = the(stream.read(votes))
         assert (found.votes.codes == codes).all()
         assert found.votes.grades is not None
         assert np.array_equal(found.votes.grades, grades, equal_nan=True)
         assert not found.drawn.any()
         assert stream.read(replace(votes, labels=["x", "z"])) is None
-        one = stream.read(votes, ["q"])
-        assert one is not None
-        assert [item.text for item in one.items] == ["text q"]
+        assert [item.text for item in the(stream.read(votes, ["q"])).items] == ["text q"]
 
 
 def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earlier_version(tmp_path: Path) -> None:

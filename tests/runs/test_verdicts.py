@@ -23,6 +23,7 @@ from pcs_annotator.showing.report import view
 from pcs_annotator.showing.report.page import render
 from pcs_annotator.tables.chunks import Columns, Dataset
 from pcs_annotator.verbs.fit import fit_run, open_run
+from tests.builders import the
 from tests.reviewing.reviewing import judge
 from tests.runs.reviewing import Reviewing
 from tests.showing.report.reading import Page, section
@@ -244,9 +245,7 @@ def test_what_a_review_draws_and_audits_is_what_a_fit_reads(folder: Path) -> Non
         for _ in range(30):
             judge(review, "audit", lambda shown: truth(shown.id))
     audited = fit_run(folder)
-    found = certificate_of(audited).audit
-    assert found is not None
-    assert found.rows == audited.verdicts.counts["audited"] == 30
+    assert the(certificate_of(audited).audit).rows == audited.verdicts.counts["audited"] == 30
     assert certificate_of(audited).fingerprint == certificate_of(promised).fingerprint
 
 
@@ -298,8 +297,7 @@ def test_an_audit_in_a_review_confirms_or_revokes_the_promise(folder: Path, righ
         review.draw(name, "audit")
         review.judge(name, label if right else {"good": "bad", "bad": "good"}[label or ""], "audit")
     result = fit_run(folder)
-    found = certificate_of(result).audit
-    assert found is not None
+    found = the(certificate_of(result).audit)
     assert (found.rows, found.wrong, found.finding) == (60, 0 if right else 60, finding)
     assert result.learned.model.gold_rows == 100
     assert any(one.decision == "accept" for one in result.outcomes) == right

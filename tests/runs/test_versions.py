@@ -24,6 +24,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.service import Service
 from pcs_annotator.runs.settings import Config, Saving
 from pcs_annotator.verbs.fit import fit_run, open_run, use_version
+from tests.builders import the
 from tests.made_once import made_once
 from tests.simulated import audited, label, move_run, read_csv, simulated_models, truth_of, write_csv, write_texts
 
@@ -49,8 +50,7 @@ def test_every_fit_is_a_version_and_the_same_fit_is_the_same_one(folder: Path) -
     assert (first.number, first.gold_rows, first.in_use) == (1, 150, False)
     assert (second.number, second.gold_rows, second.in_use) == (2, 190, True)
     assert first.fit_id != second.fit_id
-    assert first.accuracy_interval is not None
-    assert first.accuracy_interval.low < (first.accuracy or 0.0) < first.accuracy_interval.high
+    assert the(first.accuracy_interval).low < (first.accuracy or 0.0) < the(first.accuracy_interval).high
     fit_run(folder)
     assert numbers(RunFolder(folder)) == [1, 2]
 
@@ -73,8 +73,7 @@ def test_going_back_brings_back_labels_model_promise_and_what_is_asked(folder: P
     result = use_version(folder, 1)
     assert (folder / "labels.csv").read_bytes() != labels
     assert model_of(folder)["number"] == 1
-    certificate = result.only.certificate
-    assert certificate is not None
+    certificate = the(result.only.certificate)
     assert certificate.holds
     assert certificate.gold_rows == 150
     # what a service learns for stopping early is from the same gold rows

@@ -20,6 +20,7 @@ from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.exchange import Imported, export_rows, import_answers
+from tests.builders import the
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, run, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)
@@ -107,10 +108,8 @@ def test_a_verdict_says_who_when_how_long_and_what_they_saw(folder: Path) -> Non
     assert (found.id, found.label, found.queue) == ("007", "good", "chosen")
     with Review.open(folder) as review:
         shown = review.show("007", "bob")
-    assert shown.outcome is not None
-    assert (found.proposed, found.confidence) == (shown.outcome.label, shown.outcome.confidence)
-    assert shown.reviewed is not None
-    assert shown.reviewed.label == "good"
+    assert (found.proposed, found.confidence) == (the(shown.outcome).label, the(shown.outcome).confidence)
+    assert the(shown.reviewed).label == "good"
 
 
 def test_the_users_columns_go_along_but_gold_does_not(folder: Path) -> None:

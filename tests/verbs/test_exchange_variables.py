@@ -13,6 +13,7 @@ from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.tables.label_studio import Control, labelling_interface, read_answers
 from pcs_annotator.verbs.exchange import export_rows, import_answers
+from tests.builders import the
 from tests.simulated import write_csv
 from tests.stub.behaviour import pick
 
@@ -66,8 +67,7 @@ def test_all_variables_of_a_codebook_are_in_one_project(book: Path, tmp_path: Pa
         *("topic", "frames", "tone", "age", "place")
     ]
     assert project.find("Choices[@name='frames']").get("choice") == "multiple"  # type: ignore[union-attr]
-    tree = project.find("Taxonomy")
-    assert tree is not None
+    tree = the(project.find("Taxonomy"))
     assert [(one.get("value"), [below.get("value") for below in one]) for one in tree] == [
         ("north", ["city", "land"]),
         ("south", ["city"]),

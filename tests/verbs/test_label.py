@@ -22,6 +22,7 @@ from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.find import table_place
 from pcs_annotator.verbs.fit import fit_run
 from pcs_annotator.verbs.label import Labelled, default_out
+from tests.builders import the
 from tests.simulated import (
     MODELS,
     audited,
@@ -95,10 +96,9 @@ def test_graded_answers_give_the_labels_of_asking_everything(
     assert labels_of(fewer) == labels_of(everything)
     assert fewer.tally.calls <= everything.tally.calls
     for found in (everything, fewer):
-        assert found.votes.grades is not None
         asked = found.votes.codes >= 0
         given = np.isin(found.votes.annotators, graded)[:, np.newaxis, np.newaxis]
-        np.testing.assert_array_equal(~np.isnan(found.votes.grades[..., 0]), asked & given)
+        np.testing.assert_array_equal(~np.isnan(the(found.votes.grades)[..., 0]), asked & given)
         assert all(one.confidence is not None for one in found.outcomes)
 
 
@@ -112,8 +112,7 @@ def test_models_that_learned_to_grade_since_the_run_are_asked_as_they_were(folde
 
 def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
     for found in (labelled(folder, ask="all"), labelled(folder)):
-        certificate = found.model.certificate
-        assert certificate is not None
+        certificate = the(found.model.certificate)
         assert certificate.holds
         accepted = [outcome for outcome in found.outcomes if outcome.decision == "accept"]
         assert certificate.review_rows == len(NEW) - len(accepted)
@@ -128,8 +127,7 @@ def test_labelling_with_fewer_questions_is_a_test_of_its_own_that_is_made_once(f
     known["label"]["tests"][0]["used"] = 0.05
     path.write_text(json.dumps(known))
     for _ in range(2):
-        found = labelled(folder).model.certificate
-        assert found is not None
+        found = the(labelled(folder).model.certificate)
         assert [found.spent, found.level] == pytest.approx([0.05, 0.1 / 6])
         assert [test["claim"] for test in json.loads(path.read_text())["label"]["tests"]] == ["promise", "promise"]
     assert labelled(folder, ask="all").model.certificate is not None
@@ -159,8 +157,7 @@ def test_a_promise_made_by_another_version_does_not_hold_for_new_texts(
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     (folder / "variables/label/model.json").write_text(json.dumps(model))
     found = labelled(folder, ask=ask)
-    assert found.model.certificate is not None
-    assert found.model.certificate.why_not.startswith("version changed")
+    assert the(found.model.certificate).why_not.startswith("version changed")
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
 
 
@@ -171,8 +168,7 @@ def test_a_revoked_promise_does_not_hold_for_new_texts_either(
     shutil.copytree(revoked, tmp_path / "run")
     with simulated_models():
         found = labelled(tmp_path / "run", **saving)
-    assert found.model.certificate is not None
-    assert not found.model.certificate.holds
+    assert not the(found.model.certificate).holds
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
 
 
@@ -185,8 +181,7 @@ def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(
         found = label(shifted, folder.parent / "others.csv", Saving(ask=ask))
     assert found.counts.decisions == {"review": 150}
     assert all(one.reason.startswith("these texts differ from the gold rows") for one in found.outcomes)
-    assert found.model.certificate is not None
-    assert found.model.certificate.review_rows == 150
+    assert the(found.model.certificate).review_rows == 150
     with pytest.warns(PcsWarning, match="may not hold for them"):
         wanted = label(shifted, folder.parent / "wanted.csv", Saving(ask=ask, on_drift="accept"))
     assert wanted.counts.decisions["accept"] > 50

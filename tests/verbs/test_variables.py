@@ -22,6 +22,7 @@ from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.recorded_votes import RecordedVotes
 from pcs_annotator.studies.methods_text import methods_of
 from pcs_annotator.verbs.fit import open_book, open_run
+from tests.builders import the
 from tests.command_line import Pcs
 from tests.runs.reviewing import Reviewing
 from tests.simulated import read_csv
@@ -67,9 +68,7 @@ class CoderProvider:
 
         def answer(request: Request) -> str:
             asked = "\n".join(message.content for message in request.messages)
-            found = re.search(r"Text (\d+)", asked) or re.search(r"text (\d+) says", asked.lower())
-            assert found is not None
-            row = int(found[1])
+            row = int(the(re.search(r"Text (\d+)", asked) or re.search(r"text (\d+) says", asked.lower()))[1])
 
             def right(*what: object) -> bool:
                 return pick(100, model, str(row), *map(str, what)) < percent
