@@ -1,7 +1,5 @@
 """Asks in batches at a stub server, and counts."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

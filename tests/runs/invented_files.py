@@ -1,7 +1,5 @@
 """Invented files, each made by a real library: how each is written, and what must be read from it or said."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip

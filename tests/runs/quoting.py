@@ -1,7 +1,5 @@
 """Invented texts with people and places in them, and models that quote these as well as they can."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Reviews for tests: events as the page would have written them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs with very many labels: each text is asked about a few, found by what is frozen with the run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rewrites and answers beside a dataset, in the columns of the paper's library."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory

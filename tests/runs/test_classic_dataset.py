@@ -1,7 +1,5 @@
 """Datasets of the paper's class: labels from the prompt and the column, and errors that name the row."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

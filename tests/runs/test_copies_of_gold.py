@@ -1,7 +1,5 @@
 """Rows whose text stands in a gold row, too: in a run, in new tables, in a service, and in what is left for people."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

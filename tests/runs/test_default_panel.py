@@ -1,7 +1,5 @@
 """Which questions are asked when the user names none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every example of the page on scaling, with the engine it is about, against `label_table` itself."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Prompts and replies of rows, from the ledger alone."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

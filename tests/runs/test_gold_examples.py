@@ -1,7 +1,5 @@
 """Gold rows as examples: chosen for each text, never the text itself, kept in the run folder; the promise holds."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import math

@@ -1,7 +1,5 @@
 """Whole runs with a promise for each group of texts, such as their language or their source."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

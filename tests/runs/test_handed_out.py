@@ -1,7 +1,5 @@
 """Every way in which rows are handed out leads back to a registered draw, and so to a promise."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whole runs whose labels are steps of a scale, or paths of a tree."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

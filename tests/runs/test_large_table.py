@@ -1,7 +1,5 @@
 """Tables larger than memory; here, that is tables of more than 20 rows."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

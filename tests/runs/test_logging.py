@@ -1,7 +1,5 @@
 """Requests and decisions are logged, with the names of models alone: no text, no reply and no key."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """`--executor ray` on a real local cluster and a real PostgreSQL server; workers are killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """`--executor ray` on two machines, which are network namespaces of this one; one of them is lost."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

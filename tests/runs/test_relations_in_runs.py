@@ -1,7 +1,5 @@
 """Relations of the question in a run folder: what is recorded, and that new texts are asked about in the same way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a service and `pcs label` leave for people, what becomes of their verdicts, and what stops acceptance."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """What may go wrong with the texts that wait for people: a full disk, a lock, a clock, missing files, two services."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """A gold label that is probably a typo is mentioned, because without --labels it becomes a label."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`run` and `label` with batches: the same labels as live, from the same folder."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from collections.abc import Callable, Iterator

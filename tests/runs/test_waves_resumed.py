@@ -1,7 +1,5 @@
 """Batches outlive the process that submitted them: another one, perhaps elsewhere, collects their answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

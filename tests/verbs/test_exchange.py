@@ -1,7 +1,5 @@
 """Rows go to Label Studio and come back as verdicts."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

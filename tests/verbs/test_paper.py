@@ -1,7 +1,5 @@
 """Several coders in a run, and tables for a paper."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

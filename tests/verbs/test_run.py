@@ -1,7 +1,5 @@
 """A run folder knows its data: other work in it is refused, or sets the old results aside."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Codebooks: several variables in one call, each a run of its own, and one table of all labels."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A codebook under limits, asked again, and with other settings: one command for all variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
