@@ -36,7 +36,7 @@ _EXPECTED = "A sentence of usual length says which texts get this label, and whi
 
 def asks_with(name: str, relations: Iterable[str]) -> bool:
     """Return whether a relation asks with examples, or with definitions."""
-    return any(re.search(rf"(?:^|[+|])\s*{name}\b", relation) for relation in relations)
+    return any(re.search(rf"(?:^|\+)\s*{name}\b", relation) for relation in relations)
 
 
 def about_examples(config: Config) -> str:

@@ -37,10 +37,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
         "budget_usd": "5.0",
         "prices": '{{ "http://localhost:8000/v1#my-model" = [0.0, 0.0] }}',
     },
-    "relations": {
-        "use": '["original", "order", "wording", "case"]',
-        "rewriter": '"groq:llama-3.1-8b-instant"',
-    },
+    "relations": {"use": '["original", "order", "wording", "case"]', "rewriter": '"groq:llama-3.1-8b-instant"'},
     "learn": {"optimiser": "", "seed": ""},
 }
 """Section → key → an example, which is commented out where nothing is known about the table."""
