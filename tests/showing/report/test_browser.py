@@ -117,7 +117,7 @@ def result(tmp_path: Path) -> RunResult:
     made = made_run(tmp_path, Made(rows=60, skills=(0.6, 0.5)))
     outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
     gold = tuple(label if row % 3 else None for row, label in enumerate(made.dataset.gold))
-    return replace(made, outcomes=outcomes, dataset=replace(made.dataset, gold=gold))
+    return replace(made, outcomes=outcomes, gold=gold, dataset=replace(made.dataset, gold=gold))
 
 
 def test_rows_are_shown_a_page_at_a_time_those_to_review_first(

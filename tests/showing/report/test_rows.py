@@ -77,7 +77,7 @@ def test_rows_are_marked_for_the_filters(tmp_path: Path) -> None:
 def test_rows_without_gold_are_neither_right_nor_wrong(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(rows=30))
     half = tuple(label if row < 15 else None for row, label in enumerate(result.dataset.gold))
-    shown = replace(result, dataset=replace(result.dataset, gold=half))
+    shown = replace(result, gold=half, dataset=replace(result.dataset, gold=half))
     assert not any("wrong" in row.marks for row in select(view_of(shown)).rows[15:])
     kinds = Counter(row["cells"][1][0] for row in listed(render(shown)))
     assert kinds["gold right"] + kinds["gold wrong"] == kinds["gold"] == 15
@@ -141,7 +141,7 @@ def test_every_row_shows_its_decision_and_reason(tmp_path: Path) -> None:
         ["decision review", "review", None, "reason 5"],
     ]
     assert "accepted 5 labelled by people 7" in Page(html).text
-    unknown = replace(result, outcomes=outcomes, dataset=replace(result.dataset, gold=()))
+    unknown = replace(result, outcomes=outcomes, gold=(), dataset=replace(result.dataset, gold=()))
     assert "to review 7 accepted 5" in Page(render(unknown)).text
 
 
@@ -202,6 +202,6 @@ def test_labels_that_are_tied_are_shown_together(tmp_path: Path) -> None:
     first, *rest = result.outcomes
     names = list(first.scores)
     even = replace(first, label=names[0], confidence=None, scores=dict.fromkeys(names, 1 / len(names)))
-    html = render(replace(result, outcomes=[even, *rest], dataset=replace(result.dataset, gold=())))
+    html = render(replace(result, outcomes=[even, *rest], gold=(), dataset=replace(result.dataset, gold=())))
     assert listed(html)[0]["cells"][0][1] == series(names, "or")
     assert "Label more rows → pcs review" in Page(html).text
