@@ -141,11 +141,7 @@ def plan_job(
     ledger: LedgerAddress | None = None,
     seen: set[object] | None = None,
 ) -> Plan:
-    """Return what a job would ask and the most that it can cost, and close its models; no model is called.
-
-    If a ledger is given, it is searched for answers to questions about the texts as they are. See `make_plan` for
-    `seen`.
-    """
+    """Return what a job would ask, less what a ledger has, and the most that it can cost; no model is called."""
     try:
         planned = make_plan(job, items, pricing(settings.prices), seen)
         if ledger is None:

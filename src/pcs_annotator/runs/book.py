@@ -1,9 +1,7 @@
 """A book: the variables of a run, in their order, each with its question; most runs have one.
 
-A variable with one label per text has one part. One with any number of labels has a part for every label, which asks
-whether it applies. All parts share texts, ledger and log of draws, and models answer them in one call: the first part
-pays, the others read the same replies. What is learned, promised, reviewed and estimated is so for each part; only
-the slopes of such labels are learned together.
+One with any number of labels has a part for every label, which asks whether it applies. All parts share texts, ledger
+and log of draws, and models answer them in one call: the first part pays, the others read the same replies.
 """
 
 from __future__ import annotations
@@ -80,10 +78,7 @@ def parts_of(variables: Mapping[str, TaskSettings]) -> list[str]:
 
 
 def open_parts(request: RunRequest) -> dict[str, RunRequest]:
-    """Return part → what it is to run, with data that have its gold labels alone; a large table is an error.
-
-    A part is a variable or, of one with any number of labels, also the label, as in `frames=economy`.
-    """
+    """Return part, as in `topic` or `frames=economy` → what it is to run, with its gold labels alone."""
     config = request.config
     if not config.variables:
         return {"": request}

@@ -197,10 +197,7 @@ def _tested(
 
 
 def sets_in_force(labels: Sequence[RunFolder], frugal: Sequence[Frugal | None] = ()) -> WholeSets:
-    """Return what was learned about all labels together, given their folders, and how questions are saved.
-
-    Gold rows are then asked about as little as new texts, for which confidence and promise are.
-    """
+    """Return what was learned about all labels together, with gold rows asked about as little as new texts."""
     runs, trials = [Run.of(folder) for folder in labels], [way and way.trial for way in frugal]
     models = [(run.folder, run.model_in_force()) for run in runs]
     path = _whole(labels[0]).whole_set

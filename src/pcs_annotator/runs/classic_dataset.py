@@ -110,10 +110,7 @@ def vote_column(annotator: str, number: int) -> str:
 
 
 def with_keys(environment: Mapping[str, str] | None, keys: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment, by default that of the process and of `.env`, with keys that take precedence.
-
-    A provider that is redirected, such as to a server of the user's own, needs no key.
-    """
+    """Return an environment, by default the process's and `.env`, with keys; a redirected provider needs none."""
     variables = read_environment(Path.cwd()) if environment is None else environment
     none = {key: "none" for name, key in LAST_VARIABLES.items() if variables.get(f"{name}_BASE_URL", "").strip()}
     return {**none, **variables, **keys}
@@ -224,8 +221,7 @@ def _write(path: Path, table: pa.Table, rows: Sequence[int], columns: dict[str, 
 def read_answers(path: Path, dataset: Dataset, rows: Sequence[int], axes: Votes) -> tuple[Votes, list[int]]:
     """Return earlier votes, from the file beside the dataset or else the dataset itself, and the rows they are about.
 
-    `axes` has the annotators, relations and labels; the first relation is the original text, the next one is `mr1`.
-    Rows are matched by text. A cell with none of the labels is not a vote.
+    `axes` has the annotators, relations and labels; the first relation is the original text. Rows are matched by text.
     """
     answers = dataset
     if path.exists():

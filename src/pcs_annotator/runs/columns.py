@@ -142,10 +142,7 @@ def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_vot
 
 
 def groups_of(by: str, table: pa.Table, texts: Sequence[str], name: str = "the table") -> list[str] | None:
-    """Return the group of every row: what the column `by` says, `(none)` for an empty cell; None for no `by`.
-
-    The language is detected if there is no such column.
-    """
+    """Return the group of every row: that in the column `by`, else its language; None for no `by`."""
     if not by:
         return None
     columns = columns_of(table)

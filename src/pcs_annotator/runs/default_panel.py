@@ -51,10 +51,7 @@ class DefaultPanel:
 def default_panel(
     gives: Mapping[str, bool], hard: Sequence[str], *, rewriter: bool, unsure: Sequence[str] = ()
 ) -> DefaultPanel:
-    """Return what to ask each model, given which models give log-probabilities; `unsure` ones may or may not.
-
-    `hard` are the questions to models that give labels only, and `rewriter` says whether a model rewrites texts.
-    """
+    """Return what to ask each model, by who gives log-probabilities; `unsure` ones may or may not."""
     hard = (*hard, *(PAPER if rewriter else ()))
     graded = [model for model, gives_them in gives.items() if gives_them]
     others = [model for model in gives if model not in graded]
@@ -69,11 +66,7 @@ def default_panel(
 
 
 def hard_questions(task: Task, text_relation: str = "case") -> tuple[str, ...]:
-    """Return the questions to models that give labels only.
-
-    Definitions are worth most, then suggestions. More labels would take too many of them, so they are listed in other
-    orders, and texts changed by `text_relation`.
-    """
+    """Return the questions to models that give labels only; definitions are worth most, then suggestions."""
     if task.pair or task.number or task.extraction:
         return PAIR if task.pair else PASSAGES if task.extraction and len(task.labels) > 1 else NUMBER
     labels, alone = len(task.labels), task.together is None
@@ -107,11 +100,7 @@ def panel_for(
     settings: ask.CollectSettings,
     texts: Sequence[str] = (),
 ) -> DefaultPanel:
-    """Return what to ask `annotators`, of which the ledger remembers who gave log-probabilities.
-
-    A server that may give them counts if it has, or if the settings say so. `texts`, if they are known, are for a rule
-    that can change them.
-    """
+    """Return what to ask `annotators`; a server that may give log-probabilities counts if the ledger says it has."""
     job = ask.open_job(task, annotators, (ORIGINAL,), replace(settings, questions={}, rewriter=None))
     run_sync(lambda: ask.close_models(job))
     remembered, gives, unsure = dict[str, bool](), dict[str, bool](), list[str]()

@@ -58,11 +58,7 @@ TYPES: Mapping[type[Event], Mapping[str, frozenset[type]]] = {
 
 
 def read_events(path: Path, part: str | None = "") -> list[Event]:
-    """Return all events of a log about a part of a run, or about any for None; none if there is no file.
-
-    A last line without an end was being written when the process was killed: nobody was told that it is saved, so it is
-    left out.
-    """
+    """Return the events of a log about a part, or about any for None; a last line without an end is left out."""
     if not path.exists():
         return []
     *whole, rest = path.read_bytes().split(b"\n")
@@ -168,8 +164,7 @@ def only_at_random(picked: Iterable[Picked]) -> bool:
 def walk(items: Sequence[Item], labels: Sequence[str | None], outside: Mask, texts: int) -> list[Picked]:
     """Return all rows that the random order reaches until so many texts without a label are found, copies included.
 
-    `outside` are rows that are not in the order: those with gold in the data. Rows that were drawn before and have no
-    label yet come first again.
+    `outside` are rows that are not in the order: those with gold in the data.
     """
     same = same_texts([item.text for item in items]).tolist()
     labelled = {same[row] for row, label in enumerate(labels) if label}

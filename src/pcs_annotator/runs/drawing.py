@@ -1,7 +1,6 @@
 """Rows that are drawn and written out for people to label, and what an audit means for the promise.
 
-The log of draws remembers all of them, because what a label may be used for depends on how its row was chosen. The
-queues of `pcs review` draw one row at a time, see `reviewing/draws.py`.
+The queues of `pcs review` draw one row at a time, see `reviewing/draws.py`.
 """
 
 from collections.abc import Sequence
@@ -41,11 +40,7 @@ class HandedOut(NamedTuple):
 
 
 def hand_out(folder: RunFolder, dataset: Dataset, votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
-    """Write the rows that a person should label next, each text once, and none whose text has gold.
-
-    Without a promise, they are drawn at random, because only random rows can support one. With a promise, they are
-    all rows left for review, the least certain first.
-    """
+    """Write the rows to label next: at random without a promise, else all for review, the least certain first."""
     certificate, items = model.certificate, dataset.items
     if certificate is None or not certificate.holds:
         needed = certificate and certificate.rows_needed
@@ -107,10 +102,7 @@ def unread(path: Path, items: Sequence[Item], gold: Gold) -> bool:
 
 
 def with_reviewed_audit(model: Model, votes: Votes, verdicts: ReviewVerdicts, gold: Sequence[str | None]) -> Model:
-    """Return the model with its certificate confirmed, revoked or left open by the audit in a review, if there is one.
-
-    An earlier audit of more rows stays.
-    """
+    """Return the model with the audit of a review, if there is one and no earlier one of more rows."""
     certificate = model.certificate
     if certificate is None or not certificate.found or not verdicts.audited:
         return model
@@ -139,10 +131,7 @@ def with_earlier_audit(model: Model, before: Model) -> Model:
 
 
 def of_stream(model: Model, votes: Votes, gold: Gold, run_rows: int) -> Model:
-    """Return a model whose last rows came as a stream: its certificate is about the run's `run_rows` votes and gold.
-
-    If its promise, or that of a group, is from texts that came after an alarm, new texts are compared with those.
-    """
+    """Return a model whose last rows came as a stream: its certificate is about the run's `run_rows` votes and gold."""
     codes = gold_codes(votes, gold.labels)
     if gold.since:
         recent = votes.take(np.flatnonzero(gold.random_sample & (codes != UNLABELLED)))

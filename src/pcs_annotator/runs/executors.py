@@ -44,10 +44,7 @@ async def asking(
     strategy: Strategy | None = None,
     shared: SharedCalls | None = None,
 ) -> AsyncIterator[Asker]:
-    """Fill the ledger with the executor that the settings name, and yield what asks the rest live; close the models.
-
-    Batches read the items once per wave, a cluster once. The caller holds the lock of the ledger.
-    """
+    """Fill the ledger as the settings say, and yield what asks the rest live; close the models. The caller locks it."""
     ask.warn_about_hard_models(job)
     try:
         ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)

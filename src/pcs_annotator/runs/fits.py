@@ -1,7 +1,6 @@
 """Fits of a run: `pcs fit` in the background, and every fit as a numbered version to which one can go back.
 
-`models/7.json` is `model.json` after the seventh fit, `models/7-evaluation.json` what was measured then. The model in
-use is a copy of one of them.
+`models/7.json` is `model.json` after the seventh fit, and `models/7-evaluation.json` what was measured then.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop.
-
-And what models were asked about some rows and replied, which the ledger has, too.
-"""
+"""The votes of a run folder: asked for, reused, or taken from the ledger; and the questions with their replies."""
 
 import time
 import warnings
@@ -53,10 +50,7 @@ def ask_for_folder(
 def reusable_votes(
     folder: RunFolder, ledger: LedgerAddress, job: Job, items: Sequence[Item], digest: str, tally: Tally
 ) -> Votes | None:
-    """Return the votes in a folder if they are all answers to the same job and the ledger still has them, else None.
-
-    What was counted when they were asked for is added to the tally, as answers from the ledger.
-    """
+    """Return the votes in a folder if they are all answers to the same job, and count them; else None."""
     note = vote_files.read_note(folder.votes)
     if note.get("asked") != digest or vote_files.read_note(folder.variants).get("asked") != digest:
         return None

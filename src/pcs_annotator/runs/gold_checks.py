@@ -79,10 +79,7 @@ def _agreement(votes: Votes) -> Floats:
 
 
 def rank_sum(some: Floats, others: Floats) -> float:
-    """Return the p-value of the rank-sum test for two samples that differ in location; 1 if one of them is empty.
-
-    SciPy has it, too, but takes a second to load.
-    """
+    """Return the p-value of the rank-sum test, for which SciPy takes a second to load; 1 if a sample is empty."""
     values, places, ties = np.unique(np.concatenate([some, others]), return_inverse=True, return_counts=True)
     rows, pairs = len(places), len(some) * len(others)
     if not pairs or len(values) == 1:

@@ -71,10 +71,7 @@ def _earlier_task(request: RunRequest, config: Config, dataset: Dataset) -> Task
 
 
 def with_gold_examples(request: RunRequest, config: Config, dataset: Dataset) -> Config:
-    """Return settings with gold rows as examples, if they want them; those of the run in the folder stay.
-
-    A relation that asks with examples takes gold rows where no others are given.
-    """
+    """Return settings with gold rows as examples, if they or a relation want some; those of an earlier run stay."""
     task = config.task
     by_relation = asks_with(EXAMPLES, config.relations.use) and not task.examples
     wanted = task.examples_from or ("gold" if by_relation else "")

@@ -53,10 +53,7 @@ class FromPeople:
 
 
 class Gold(NamedTuple):
-    """Gold labels of a run, including those that people added after the run.
-
-    People label a text once, and its label is that of every row with this text that was drawn: claims are about rows.
-    """
+    """Gold labels of a run, including those that people added; a text's label is that of all drawn rows with it."""
 
     labels: tuple[str | None, ...]  # for every item its label, or None
     # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
@@ -86,10 +83,7 @@ class Gold(NamedTuple):
 
 
 def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None, groups: Groups = None) -> Gold:
-    """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
-
-    Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
-    """
+    """Return the gold of a run: of the data, overridden by people's, and both by verdicts, perhaps until an event."""
     items, labels, rows = dataset.items, _labels_in_data(dataset), range(len(dataset.items))
     picked, in_data = picked_by_row(folder, items), _coded_in_data(dataset) | _named(labels)
     drawn = np.array([only_at_random(picked.get(row, ())) for row in rows], dtype=np.bool_)
@@ -140,10 +134,7 @@ def _after_alarm(gold: Gold, folder: RunFolder, dataset: Dataset, groups: Groups
 
 
 def without_examples(gold: Gold, texts: Sequence[str], task: TaskSettings) -> Gold:
-    """Return gold without rows whose text is in every prompt, or defined the labels: others are not as easy.
-
-    Where examples are chosen for each text, no row is shown itself, and all of them stay.
-    """
+    """Return gold without rows whose text is in every prompt, or defined the labels: others are not as easy."""
     examples = () if task.nearest else task.examples
     if not (examples or task.defined_by):
         return gold
@@ -250,8 +241,7 @@ def read_labels(
 ) -> list[GivenGold]:
     """Return the labels of a person's file without those for other texts; the last of several for one row wins.
 
-    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data. `texts` are by id, empty
-    where unknown; messages call what has them `source`. The file may have the columns of the data (`used`).
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data. `texts` are by id.
     """
     assert people.gold is not None
     path, by_id, other = people.gold, dict[str, GivenGold](), list[str]()
@@ -280,10 +270,7 @@ def read_labels(
 
 
 def coders_of(dataset: Dataset, labels: Sequence[str], verdicts: ReviewVerdicts) -> Coders | None:
-    """Return what several people said: in columns of the data, and blind in a review.
-
-    A verdict of somebody who had seen the machine's label, or other people's, is not independent of it.
-    """
+    """Return what several people said: in columns of the data, and in a review of those who had not seen a label."""
     columns, ids = coder_labels(dataset), [item.id for item in dataset.items]
     in_data, names = Coders.of(columns, labels, ids, dataset.name), {name.casefold(): name for name in columns}
     columns = {name: [*column] for name, column in columns.items()}

@@ -44,10 +44,7 @@ R = TypeVar("R")
 
 @dataclass(kw_only=True)
 class RowWriter:
-    """Judges votes on rows and writes these in order, with their labels; use it as a context manager.
-
-    The files appear at the end, and not at all after an error.
-    """
+    """Judges votes on rows and writes these in order; a context manager, after an error in which no file appears."""
 
     model: Model  # what judges the votes
     labels: Path | None  # the file for the user's columns, then the results; None for no file
@@ -123,10 +120,7 @@ async def in_order(
 
 
 def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWriter) -> None:
-    """Ask about all rows of a table, label and write them; closes the models.
-
-    A table that has changed since its first look (`data`) is an error.
-    """
+    """Ask about all rows of a table, label and write them; close the models. If it has changed, that is an error."""
 
     async def label() -> None:
         settings = fitted.settings
@@ -159,10 +153,7 @@ class _Items:
 def label_whole(
     recorded: Run, learned: Learned, table: RunTable, settings: ask.CollectSettings, *, spreadsheet_safe: bool
 ) -> Learned:
-    """Ask about all rows and label them; return what was learned, with exact counts in its promise.
-
-    If all that the labels depend on is as it was, nothing is done.
-    """
+    """Label all rows, unless nothing has changed; return what was learned, with exact counts in its promise."""
     folder, model = recorded.folder, learned.model
     ledger = ledgers.ledger_of(folder, recorded.config)
     made_from = _made_from(recorded, model, table.data, spreadsheet_safe=spreadsheet_safe)

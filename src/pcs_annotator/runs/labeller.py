@@ -79,10 +79,7 @@ class FittedRun:
     ledger: LedgerAddress  # where its paid calls are kept
 
     def keep(self, stream: Stream, items: Sequence[Item], votes: Votes, model: Model, judged: Predictions) -> None:
-        """Put the texts that people should see into the stream of the run.
-
-        While nothing is accepted whatever the votes, every text is drawn; also of a group that differs.
-        """
+        """Put the texts that people should see into the stream; all of them while nothing can be accepted."""
         if self.saving.keep_days:
             stream.purge(self.saving.keep_days)
         if judged.accepted is None:  # nothing is decided, so nothing is left to people

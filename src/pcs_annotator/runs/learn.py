@@ -293,10 +293,7 @@ def _curves(trial: HeldOut | None, settings: LearnSettings) -> Curves | None:
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:
-    """Return whether votes on new texts differ from those that the model was learned from.
-
-    Copies of a text count once. None if an earlier version learned the model and kept nothing to compare with.
-    """
+    """Return whether votes on new texts differ from those that were learned from; None if nothing was kept of those."""
     if not (before := model.references):
         return None
     nothing = np.full(len(votes), UNLABELLED, dtype=CODE)

@@ -73,10 +73,7 @@ def prune_ledger(
 
 
 def set_ledger_aside(path: Path) -> Path:
-    """Rename a ledger so that its name has today's date and time, and return its new path; the caller holds its lock.
-
-    SQLite may keep the latest calls in a file of its own, which goes along. A new ledger takes over what was spent.
-    """
+    """Give a ledger a dated name, and return it; a new one takes over what was spent. The caller holds its lock."""
     with suppress(LedgerError), Ledger(path):
         pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
     kept = files.set_aside(path)

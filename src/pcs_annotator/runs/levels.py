@@ -80,10 +80,7 @@ class LevelLedger:
         )
 
     def too_early(self, rows: int, foretold: int | None) -> str:
-        """Return why a test at so many gold rows would waste certainty; empty if it is worth it, or costs nothing.
-
-        It waits for as many rows as make a promise likely, or for half as many again if that is unknown.
-        """
+        """Return why a test at so many gold rows would waste certainty; empty if it is worth it, or costs nothing."""
         last = next((test for test in reversed(self.tests) if test.claim == "promise" and not test.average), None)
         if last is None or not last.used:
             return ""
@@ -101,10 +98,7 @@ class LevelLedger:
 
 
 def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: str = "one", asked: object = "") -> str:
-    """Return the digest that tells tests apart: the votes on gold rows, their gold, and what shapes the test.
-
-    `asked` is how questions are saved, if they are.
-    """
+    """Return what tells tests apart: votes on gold rows, their gold, settings, how questions are saved (`asked`)."""
     codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
     seen = fingerprint(votes.take(labelled), codes[labelled], "")
@@ -115,10 +109,7 @@ def key_of(votes: Votes, gold: Iterable[object], settings: LearnSettings, kind: 
 
 
 def read_levels(folder: RunFolder, gold: Iterable[str], key: str) -> LevelLedger:
-    """Return the ledger of a folder, and why this test, of the gold rows of these ids, may find no promise.
-
-    A copy of a folder may repeat the tests that were copied, but make no new ones: those of both would add up.
-    """
+    """Return the ledger of a folder, and why this test, of the gold rows of these ids, may find no promise."""
     here = str(folder.path.resolve())
     new = LevelLedger(run=token_hex(8), place=here)
     try:
@@ -157,10 +148,7 @@ def forget_gold(folder: RunFolder, id: str) -> None:
 def note_test(
     folder: RunFolder, ledger: LevelLedger, claim: Claim, key: str, certificate: Certificate | None, gold: Iterable[str]
 ) -> str | None:
-    """Write the test that a certificate comes from into the ledger of a folder; return its key, if anything was tested.
-
-    A promise on average uses the error that it allows, unless it was found.
-    """
+    """Write the test that a certificate comes from into the ledger; return its key, if anything was tested."""
     if certificate is None or ledger.refused or not (certificate.level or not certificate.promise.tested):
         return None
     average = not certificate.promise.tested

@@ -317,10 +317,9 @@ class Run:
         return drawing.hand_out(self.folder, self.dataset, self.votes, learned.model, self.gold, rows)
 
     def model_in_force(self, *, with_gold: bool = True) -> Model:
-        """Return the model of the folder; its promise is void if votes, gold or code have changed since.
+        """Return the model of the folder; its promise is void if votes, gold of the fit, or code have changed since.
 
-        Verdicts that came later do not count: the next fit learns from them. Without `with_gold`, gold is not compared,
-        because it grows while people review; and votes only if their file is newer than the model.
+        Without `with_gold`, gold is not compared, and votes only if their file is newer than the model.
         """
         folder, votes = self.folder, self.votes
         values = read_json(folder.model, REFIT)

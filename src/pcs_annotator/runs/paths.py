@@ -43,10 +43,7 @@ class _OwnFile(_File):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of a run's files: one step, one file.
-
-    `part` is a variable, such as `topic`, or one of its labels, `frames=economy`; empty where a run has one variable.
-    """
+    """The paths of a run's files; `part` is a variable, or one of its labels as in `frames=economy`; often empty."""
 
     path: Path
     part: str = ""
@@ -77,11 +74,7 @@ class RunFolder:
 
     @classmethod
     def find(cls, path: Path, version: int = 0) -> "RunFolder":
-        """Return the run in a folder, or the variable that has this folder in a run.
-
-        Raises:
-            ConfigError: There is no run, or it has several variables.
-        """
+        """Return the run in a folder, or the variable that has this folder in a run; none, or several, are an error."""
         within = next((each for each in (path, *path.parents) if cls(each).book.exists()), path)
         parts = parts_in(within)
         for part in parts:

@@ -1,8 +1,7 @@
 """`--executor ray`: asks from the workers of a Ray cluster, which share a ledger on a PostgreSQL server.
 
-Ray Data hands texts to workers and gives those of a lost worker to another one. Workers claim calls in the ledger,
-store the answers there and read from it what all of them have spent. Labels are then made here from the ledger, in
-order, as if all had been asked from here. Workers stop when this process no longer gives signs of life in the ledger.
+Workers claim calls in the ledger and store the answers there; labels are then made here, as if all had been asked from
+here. Workers stop when this process no longer gives signs of life in the ledger.
 """
 
 import asyncio
@@ -123,10 +122,7 @@ def _results(ray: Any, workers: int, how: dict[str, Any], batches: Iterable[Sequ
 
 
 def worker_settings(settings: ask.CollectSettings, workers: int) -> ask.CollectSettings:
-    """Return the settings of one of several workers.
-
-    Of the environment they get what `.env` says and the password of the ledger: the rest is for Ray.
-    """
+    """Return the settings of a worker, with what `.env` says and the password of the ledger, and no more."""
     environment, rate = settings.environment, settings.max_per_second
     if environment is None:
         environment = {name: key for name, key in read_environment(Path.cwd()).items() if name not in os.environ}

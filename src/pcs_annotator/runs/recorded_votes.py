@@ -80,11 +80,7 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
 
 
 def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:
-    """Return the relations of a run, by their names in its votes, whose variants a model wrote.
-
-    A folder knows a user's functions and objects by name alone: with a rewriter they may have called it, without one
-    they cannot. Of a table of votes, only the names are known.
-    """
+    """Return the relations of a run, by their names in its votes, whose variants a model wrote, or may have written."""
     if not settings.use:
         return frozenset()
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))

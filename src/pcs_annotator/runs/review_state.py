@@ -66,11 +66,7 @@ class ReviewState:
     def read(
         cls, path: Path, items: Sequence[Item], labels: Sequence[str] = (), until: int | None = None, part: str = ""
     ) -> "ReviewState":
-        """Replay the log of a review, or its events until one of them.
-
-        Verdicts on other texts and rows than these are left out, with a note; those with other labels, too, if `labels`
-        are given.
-        """
+        """Replay the log of a review, perhaps until an event; verdicts on other texts or labels are left out."""
         state = cls(path, items, labels, part)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -166,10 +162,7 @@ class ReviewState:
         return [verdicts[next(reversed(verdicts))]] if verdicts else []
 
     def labels_of(self, places: Integers) -> dict[str, Codes]:
-        """Return reviewer → the label that they gave to each of these rows by themselves, `UNLABELLED` where none.
-
-        Verdicts that settle a conflict are left out: whoever gives one has seen the others.
-        """
+        """Return reviewer → the label of each row that they gave without having seen others', else `UNLABELLED`."""
         codes_of = {name: np.full(len(places), UNLABELLED, dtype=CODE) for name in self.given_by}
         for position, row in enumerate(places.tolist()):
             for verdict in self.verdicts[row]:

@@ -51,10 +51,7 @@ def is_large(stream: TableStream) -> bool:
 
 
 def open_table(stream: TableStream, folder: RunFolder, config: Config) -> RunTable:
-    """Return a table with the rows to learn from: all of a small one, and a sample of a large one.
-
-    The sample of an earlier run is used again if nothing has changed; rows that people have seen stay in it.
-    """
+    """Return a table with the rows to learn from: all, or of a large one a sample, the earlier one if it still fits."""
     if not is_large(stream):
         all_rows = stream.read()
         items, digest = all_rows.items, blake2b(digest_size=16)

@@ -1,7 +1,6 @@
 """Sharing the rows of a run between the machine and people, so that few errors are left in the whole table.
 
-`pcs finish` does it, and a fit and `pcs gold` foretell with the same function how much it leaves to people. Rows are
-shared by the probabilities of their labels, those of gold rows from fits that did not see them.
+Rows are shared by the probabilities of their labels, those of gold rows from fits that did not see them.
 """
 
 from collections.abc import Sequence
@@ -99,10 +98,7 @@ class Expected(NamedTuple):
 def expected_labels(
     votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str], shape: LabelShape = ONE
 ) -> Expected | None:
-    """Return the probabilities of labels; None if there is too little gold to learn from, or no calibration.
-
-    A copy of a text has the probabilities of the row that counts. Only numbers need a `shape`.
-    """
+    """Return the probabilities of labels; None with too little gold, or uncalibrated. Only numbers need a `shape`."""
     if (codes == UNLABELLED).all():
         return None
     once = counted_once(votes, codes, texts)

@@ -1,8 +1,6 @@
-"""`stream.db`: the texts that `pcs serve` and `pcs label` leave for people, with the votes on them.
+"""`stream.db`: the texts that `pcs serve` and `pcs label` leave for people, each once, with the votes on them.
 
-All texts that are not accepted are there, and a random share of the accepted ones, whose probability is noted: people's
-verdicts on them audit the promise for as long as texts come. Each text is there once. A verdict on it is gold for the
-next fit.
+They are all that are not accepted, and a random share of those that are: verdicts on these audit the promise.
 """
 
 import json
@@ -123,10 +121,7 @@ class Stream:
         probability: Floats | float,
         keep_text: bool = True,
     ) -> None:
-        """Store the texts that people should see: those not accepted, and others with a probability.
-
-        When this returns, they are in the file.
-        """
+        """Store texts that people should see, others with a probability; when this returns, they are on disk."""
         axes, now, rows = self._axes_of(votes), time.time(), []
         chances = np.broadcast_to(probability, len(votes)).tolist()
         all_codes, all_grades = votes.codes.astype("<i2"), None if votes.grades is None else votes.grades.astype("<f4")
@@ -163,11 +158,7 @@ class Stream:
         return self._axes[names]
 
     def read(self, like: Votes, ids: Iterable[str] | None = None) -> Streamed | None:
-        """Return the texts that are kept, or some of them; None if there are none.
-
-        Those that were asked other questions than the run (`like`) are left out, and those that the run has itself. A
-        group that was not known is empty.
-        """
+        """Return the texts that are kept, or some, but not the run's, or asked unlike it (`like`); or None."""
         names = json.dumps([like.annotators, like.relations, like.codes.shape[3], like.labels])
         query, values = f"SELECT {COLUMNS} FROM texts JOIN axes ON axes.number = axes WHERE text IS NOT NULL", [names]
         if ids is not None:

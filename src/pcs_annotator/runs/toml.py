@@ -33,10 +33,7 @@ def variable_problem(name: str, labels: Sequence[str], kind: str = "one") -> str
 
 
 def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = None) -> Config:
-    """Return the settings of a file; without a path, those of `pcs.toml` in the folder, else the defaults.
-
-    `learn` has the defaults of the section `[learn]`.
-    """
+    """Return the settings of a file, else of `pcs.toml` in the folder, else the defaults, with those in `learn`."""
     learn = learn or LearnSettings()
     if path is None:
         path = folder / CONFIG_NAME

@@ -28,9 +28,8 @@ def part_table(table: pa.Table, config: Config, name: str) -> pa.Table:
 def split_gold(table: pa.Table, variables: Mapping[str, TaskSettings], name: str) -> Iterator[tuple[str, pa.Table]]:
     """Yield for every part its name and the table with its gold labels in a column `gold`.
 
-    The gold column of a variable is called like the variable, or has `gold_` in front; that of the only one may be
-    called `gold`. Of a variable with any number of
-    labels, they are in one cell (`a;b` or a JSON list), or each has a column of its own (`variable_label`: 1, 0, x).
+    The column is called like the variable, perhaps after `gold_`, or `gold` if it is the only one. Any number of labels
+    are in one cell (`a;b` or a JSON list), or each has a column of its own (`variable_label`: 1, 0, x).
     """
     usual = ("gold",) if len(variables) == 1 else ()
     gold = {name: _gold_columns(table, name, task, usual) for name, task in variables.items()}

@@ -32,11 +32,7 @@ ENDS = {
 
 
 class Watch:
-    """Writes what is counted from a thread of its own, so that no engine waits for it; use it as a context manager.
-
-    A write that fails is tried again a second later, and is never an error. A service names its port, because several
-    may use one run.
-    """
+    """Writes what is counted from a thread of its own, again after a failure; a service names its port."""
 
     def __init__(self, folder: RunFolder, command: str, tally: Tally, port: int | None = None) -> None:
         path = folder.status

@@ -150,8 +150,7 @@ def write_results(tables: Iterable[ResultTable], out: Path | None, policy: Outpu
 def may_replace(path: Path, epsilon: float, by: str = "") -> Replacing:
     """Return the coders of a run, and the test whether its model may replace them, for all rows and for parts of them.
 
-    Last, how many rows two coders must label for an interval of κ or α of so much on both sides. The labels of gold
-    rows come from fits that did not see them.
+    Last, how many rows two coders must label for an interval of κ or α of so much on both sides.
     """
     recorded = Run.open(path)
     votes, coders = recorded.votes, recorded.coders

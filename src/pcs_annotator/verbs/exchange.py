@@ -164,10 +164,7 @@ def _passages(rows: Rows, row: int) -> Mapping[Passage, float | None]:
 
 
 def export_conll(path: Path, out: Path, policy: OutputPolicy = STRICT) -> tuple[int, int]:
-    """Write the passages of a run as CoNLL with BIO tags; return how many texts, and how many passages did not fit.
-
-    Texts that people marked have their passages, and others those that the models are sure enough of.
-    """
+    """Write the passages as CoNLL with BIO tags; return how many texts, and how many passages did not fit."""
     policy.check(out, [".conll", ".bio", ".iob2"])
     result = open_run(path if not Book.open(path).named else _only_passages(path))
     if not isinstance(result, PassageResult) or result.run.extraction.is_value:
@@ -188,10 +185,7 @@ def _only_passages(path: Path) -> Path:
 
 
 def import_answers(path: Path, file: Path) -> Imported:
-    """Add the answers in a Label Studio export to the verdicts of a run: all, or none if one of them cannot be used.
-
-    Answers that are known already add nothing, so that the same file can be imported again.
-    """
+    """Add the new answers in a Label Studio export to the verdicts of a run: all, or none if one cannot be used."""
     verdicts, seen_before, changes = list[Verdict](), 0, list[tuple[ReviewState, list[Verdict]]]()
     places, controls = _controls(path)
     with lock_review(RunFolder.find(places[0]).path):

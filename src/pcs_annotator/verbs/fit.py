@@ -35,10 +35,9 @@ def fit(  # noqa: PLR0913  # options of pcs fit
 ) -> BookResult:
     """Learn again from the votes of a run, with the labels and verdicts that people gave; no model is called.
 
-    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
-    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test, and a model that
-    promises less than the one in use is kept as a version, but not put in use. `ledger` says where the run's answers
-    are now, if that has changed.
+    Learning uses the settings of the last fit, with `changes`. With `spare_looks`, a promise is only tested for once
+    enough gold rows have come, and a model that promises less than the one in use becomes a version alone. `ledger`
+    says where the run's answers are now.
     """
     book = Book.open(path)  # raises if this is not a run folder, before a lock is put there
     people, first = people or FromPeople(), next(iter(book.parts.values()))

@@ -36,10 +36,7 @@ class Forgotten(NamedTuple):
 
 
 def forget(path: Path, id: str = "", text: str = "", options: LoadOptions | None = None) -> Forgotten:
-    """Delete a text from a run: from its stream, whatever its ID there, with answers and verdicts.
-
-    A text that was accepted may not be kept, so it must be given.
-    """
+    """Delete a text from a run, with answers and verdicts; it must be given if it was accepted, and so is not kept."""
     run, options = Run.open(path), options or LoadOptions()
     folder = run.folder
     with lock_review(folder.path):

@@ -49,10 +49,7 @@ class VoteSource:
 
 
 def import_votes(source: VoteSource, changes: Mapping[str, Any], say: Say = warn_user) -> None:
-    """Make a run of a table of votes, or renew one that was made of it; `pcs fit` then learns from it with `changes`.
-
-    Settings that cannot be used are an error before anything is written.
-    """
+    """Make or renew the run of a table of votes, from which `pcs fit` learns with `changes`, checked first."""
     learn = LearnSettings(**changes)
     learning_of(learn)
     folder, name = RunFolder(source.folder), source_name(source.table)

@@ -109,11 +109,7 @@ class LabelledBook:
 
 
 def label(request: RunRequest, out: Path | None, saving: Saving | None = None) -> LabelledBook:
-    """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
-
-    A file that exists is an error; with `request.replace`, it is kept under a dated name. Without `out`, no file is
-    written.
-    """
+    """Label new texts with a fitted run, and write them if `out` is given; `request.config` only has columns."""
     book, saving = Book.open(request.folder), saving or Saving()
     if out is not None and out != STDIO:
         check_ending(out, WRITTEN)
@@ -182,10 +178,7 @@ def _opened(request: RunRequest, recorded: Run, saving: Saving, tally: Tally) ->
 
 
 def _without_gold(request: RunRequest, pair: tuple[str, ...]) -> RunRequest:
-    """Return the request for new texts: they need no gold column, even if the settings name one for the run's data.
-
-    Pairs are in columns that are called as in the run, if others are not named.
-    """
+    """Return the request for new texts: they need no gold column, and pairs are in columns called as in the run."""
     config = request.config
     data = replace(config.data, gold_column="", coders=(), pair=config.data.pair or pair)
     return replace(request, config=replace(config, data=data))
@@ -239,10 +232,7 @@ class _NewTexts:
         return joined(parts), Votes.joined(votes)
 
     def write(self, recorded: Run, fitted: FittedRun, votes: Votes) -> tuple[Model, Counts]:
-        """Write labels, unless that is done; return the model, whose promise is about these rows, and counts of them.
-
-        Those of a large table are written again if the model is another now.
-        """
+        """Write labels, unless that is done; return the model, whose promise is about these rows, and counts."""
         if self._all is not None:
             self._make_way()
             model = fitted.model.with_coverage(votes)

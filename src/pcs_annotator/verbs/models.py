@@ -49,10 +49,7 @@ def list_models() -> list[dict[str, Any]]:
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
-    """Return the embedded models and those of the Hugging Face hub among these whose weights are not here.
-
-    A package that they need and that is not installed is an error, before anything is downloaded.
-    """
+    """Return the models among these whose weights are not here; a package that is not installed is an error."""
     names = set[str]()
     for spec in specs:
         if name := _embedded_name(spec):

@@ -36,10 +36,7 @@ class RunPlan(NamedTuple):
 
 
 def plan(request: RunRequest, seen: set[object] | None = None) -> RunPlan:
-    """Return what a run would ask and the most that it can cost; no model is called, so no key is needed.
-
-    Calls in `seen`, which other variables pay for, are not counted; those of this run are added.
-    """
+    """Return what a run would ask and the most that it costs, without calls in `seen`; no model is called."""
     request = replace(request, environment=unasked(request.environment))
     optimisers.check(request.config.learn.optimiser)
     if request.config.variables and not request.config.part:
