@@ -141,12 +141,12 @@ def label_all(stream: TableStream, data: str, fitted: FittedRun, writer: RowWrit
     run_sync(label)
 
 
+@dataclass(frozen=True)
 class _Items:
-    def __init__(self, stream: TableStream) -> None:
-        self._stream = stream
+    stream: TableStream  # which is read anew every time
 
     def __iter__(self) -> Iterator[Item]:
-        for chunk in self._stream.chunks():
+        for chunk in self.stream.chunks():
             yield from chunk.items
 
 

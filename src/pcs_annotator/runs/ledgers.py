@@ -67,8 +67,7 @@ def prune_ledger(
     address: LedgerAddress, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
 ) -> int:
     """Delete calls of a model, or from before a time; return how many."""
-    existing = existing_ledger(address)
-    with lock_ledger(address, wait=wait, say=say), existing as ledger:
+    with lock_ledger(address, wait=wait, say=say), existing_ledger(address) as ledger:
         return ledger.prune(model=model, before=before)
 
 

@@ -22,23 +22,12 @@ BESIDE = ("stream.db-wal", "stream.db-shm", "figures", "finished.csv", "finished
 
 
 class _File:
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, within: str = "path") -> None:
+        self._name, self.within = name, within  # the folder that it is in: of the run, for people, or of the variable
 
     def __get__(self, folder: "RunFolder", _: type) -> Path:
-        return folder.path / self._name
-
-
-class _HomeFile(_File):
-    """The path of a file that a person uses: in a run with several variables, each has one in its folder."""
-
-    def __get__(self, folder: "RunFolder", _: type) -> Path:
-        return folder.home / self._name
-
-
-class _OwnFile(_File):
-    def __get__(self, folder: "RunFolder", _: type) -> Path:
-        return folder.own_folder / self._name
+        there: Path = getattr(folder, self.within)
+        return there / self._name
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +46,22 @@ class RunFolder:
     draws = _File("draws.jsonl")  # which rows were drawn for people, and what they said; see `runs/draw_registry.py`
     levels = _File("levels.json")  # tests of the gold labels, and what they used; see `runs/levels.py`
 
-    report = _HomeFile("report.html")  # the report page
-    to_label = _HomeFile("to_label.csv")  # rows that a person should label next
-    whole = _HomeFile("whole.json")  # exact counts of a large table, of which the other files have a sample
-    finish = _HomeFile("finish.json")  # which rows people label so that the whole table keeps a promise
-    stream = _HomeFile("stream.db")  # texts that were labelled later and left for people; see `runs/stream.py`
+    report = _File("report.html", "home")  # the report page
+    to_label = _File("to_label.csv", "home")  # rows that a person should label next
+    whole = _File("whole.json", "home")  # exact counts of a large table, of which the other files have a sample
+    finish = _File("finish.json", "home")  # which rows people label so that the whole table keeps a promise
+    stream = _File("stream.db", "home")  # texts that were labelled later and left for people; see `runs/stream.py`
 
-    variants = _OwnFile("variants.parquet")  # every rewrite, or the reason why there is none
-    votes = _OwnFile("votes.parquet")  # every vote
-    all_votes = _OwnFile("all-votes.parquet")  # every vote on a large table; `votes` has those on a sample
-    quotations = _OwnFile("quotations.parquet")  # what models quoted; see `runs/quotations.py`
-    passages = _HomeFile("passages.csv")  # the passages of the texts, with their confidence and decision
-    versions = _OwnFile("models")  # every fit; see `runs/fits.py`
-    methods = _OwnFile("evaluation-methods.json")  # how good other methods are on the same votes
-    whole_set = _OwnFile("whole-set.json")  # what is known about all labels together, where any number may apply
+    variants = _File("variants.parquet", "own_folder")  # every rewrite, or the reason why there is none
+    votes = _File("votes.parquet", "own_folder")  # every vote
+    all_votes = _File("all-votes.parquet", "own_folder")  # every vote on a large table; `votes` has those on a sample
+    quotations = _File("quotations.parquet", "own_folder")  # what models quoted; see `runs/quotations.py`
+    passages = _File("passages.csv", "home")  # the passages of the texts, with their confidence and decision
+    versions = _File("models", "own_folder")  # every fit; see `runs/fits.py`
+    methods = _File("evaluation-methods.json", "own_folder")  # how good other methods are on the same votes
+    whole_set = _File(
+        "whole-set.json", "own_folder"
+    )  # what is known about all labels together, where any number may apply
 
     @classmethod
     def find(cls, path: Path, version: int = 0) -> "RunFolder":
@@ -131,17 +122,15 @@ class RunFolder:
 
     def set_results_aside(self) -> Path:
         """Move every file of a run into one dated folder within this one; what was paid for stays where it is."""
-        kinds = (_File, _HomeFile)
-        files = {name: getattr(self.of(""), name) for name, kind in vars(RunFolder).items() if type(kind) in kinds}
-        for stays in ("ledger", "batches", "status", "book"):
-            del files[stays]
-        beside = [self.path / name for name in BESIDE]
-        kept = self.path / "earlier"
+        run, stay, kept = self.of(""), ("ledger", "batches", "status", "book"), self.path / "earlier"
         if kept.exists():  # left by an interruption
             set_aside(kept)
         kept.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*files.values(), *beside, self.path / VARIABLES, self.labels, self.book):
+        files = {name: file for name, file in vars(RunFolder).items() if isinstance(file, _File) and name not in stay}
+        shared = [getattr(run, name) for name, file in files.items() if file.within != "own_folder"]
+        beside = [self.path / name for name in BESIDE]
+        for path in (*shared, *beside, self.path / VARIABLES, self.labels, self.book):
             if path.exists():
                 path.rename(kept / path.name)
         return set_aside(kept)

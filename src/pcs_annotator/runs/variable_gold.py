@@ -65,32 +65,25 @@ def _gold_columns(table: pa.Table, variable: str, task: TaskSettings, usual: Seq
 
 
 def _texts(table: pa.Table, column: str) -> list[str | None]:
-    return [
-        whole_number((value or "").strip()) or None
-        for value in text_column(column, table[column], objects=True).to_pylist()
-    ]
+    cells = text_column(column, table[column], objects=True).to_pylist()
+    return [whole_number((value or "").strip()) or None for value in cells]
 
 
 def _many(
     table: pa.Table, columns: Mapping[str, str], variable: str, task: TaskSettings, name: str
 ) -> dict[str, list[str | None]]:
     """Return for every label of a variable whether it applies to each row; None where that is not known."""
+
+    def cells_of(column: str) -> list[tuple[str | None, str]]:
+        cells = enumerate(_texts(table, column), row_number(name, 1))
+        return [(cell, f"{name}, row {row}, column {column}") for row, cell in cells]
+
     if "" not in columns:
-        return {
-            f"{variable}={label}": [
-                _truth(cell, f"{name}, row {row}, column {column}")
-                for row, cell in enumerate(_texts(table, column), row_number(name, 1))
-            ]
-            for label, column in columns.items()
-        }
-    where = f"column {columns['']}"
-    cells = enumerate(_texts(table, columns[""]), row_number(name, 1))
-    chosen = [_listed(cell, task.labels, f"{name}, row {row}, {where}") for row, cell in cells]
-    answers = {
-        label: [None if labels is None else YES if label in labels else NO for labels in chosen]
-        for label in task.labels
-    }
-    return {f"{variable}={label}": truths for label, truths in answers.items()}
+        return {f"{variable}={label}": [_truth(*cell) for cell in cells_of(at)] for label, at in columns.items()}
+    chosen = [_listed(cell, task.labels, where) for cell, where in cells_of(columns[""])]
+    answers = {label: [None if labels is None else label in labels for labels in chosen] for label in task.labels}
+    says = {None: None, True: YES, False: NO}
+    return {f"{variable}={label}": [says[applies] for applies in rows] for label, rows in answers.items()}
 
 
 def _listed(cell: str | None, labels: Sequence[str], where: str) -> set[str] | None:
