@@ -1,13 +1,19 @@
+"""Texts that come one by one are judged together, as they would be alone."""
+
 import asyncio
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from pcs_annotator import Item, Votes, Weights
 from pcs_annotator.asking.ledger.sqlite import Ledger
+from pcs_annotator.judging.model import Model
 from pcs_annotator.runs import ask
 from pcs_annotator.runs.labeller import LabelledTexts, Labeller, LoadOptions, open_fitted
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.paths import RunFolder
+from pcs_annotator.runs.recent_texts import JudgeTogether, RecentTexts
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config
 from tests.simulated import copy_run, label, simulated_models, write_texts
@@ -39,3 +45,27 @@ def test_chunks_side_by_side_are_labelled_as_the_whole_table_is_and_copies_are_p
     assert (second == copy).all()
     named = [whole.votes.labels[code] for code in np.concatenate([first, second])]
     assert named == [outcome.label for outcome in whole.outcomes]
+
+
+def one_text(name: str, *codes: int) -> Votes:
+    return Votes(
+        codes=np.array(codes, dtype=np.int8).reshape(1, len(codes), 1, 1),
+        ids=[name],
+        annotators=[f"m{at}" for at in range(len(codes))],
+        relations=["original"],
+        labels=["bad", "good"],
+    )
+
+
+@pytest.mark.asyncio
+async def test_texts_are_judged_together_and_one_whose_client_has_gone_disturbs_no_other() -> None:
+    texts = [one_text("a", 0, 0, 1), one_text("b", 1, 1, 1), one_text("c", 0, 0, 0)]
+    model = Model(weights=Weights.uniform(texts[0]), calibrator=None)
+    judge = JudgeTogether(model, RecentTexts(model.references), lambda *_: None, lambda: 100)
+    tasks = [asyncio.create_task(judge.judge(Item(id=str(at), text=str(at)), votes)) for at, votes in enumerate(texts)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    gone, *found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    alone = [next(iter(model.judge(votes))).label for votes in texts[1:]]
+    assert [one[0].label for one in found if isinstance(one, tuple)] == alone == ["good", "bad"]

@@ -1,14 +1,19 @@
+"""Gold labels as people write them: in spreadsheets, with other spellings, and with typos."""
+
 import codecs
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import openpyxl
 import pytest
 
+from pcs_annotator import PcsWarning
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.runs.gold_labels import FromPeople, read_labels
+from pcs_annotator.runs.gold_labels import FromPeople, labels_seen, read_labels
+from pcs_annotator.tables.chunks import Columns, Dataset, read_source
 from pcs_annotator.tables.source_files import AS_FOUND, Reading
 
 TEXTS = {"1": "Good value", "007": 'It\'s "late" - again...', "a b": "Größe 3", "-4": "=SUM(A1)"}
@@ -97,3 +102,21 @@ def test_a_fit_takes_gold_from_a_sheet_that_is_named(
     assert main(["fit", "votes.csv", "--gold", "gold.xlsx", "--sheet", "Gold", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gold_rows"] == 20
     assert main(["fit", "votes.csv", "--gold", "gold.xlsx", "--sheet", "Silver", "--json"]) == 2
+
+
+def data(folder: Path, *gold: str) -> Dataset:
+    rows = [f"text {row},{label}" for row, label in enumerate(gold)]
+    (folder / "data.csv").write_text("\n".join(["text,gold", *rows]) + "\n")
+    return read_source(folder / "data.csv", Columns())
+
+
+def test_a_rare_label_that_is_almost_a_usual_one_is_mentioned(tmp_path: Path) -> None:
+    dataset = data(tmp_path, *["positive"] * 12, *["negative"] * 12, "postive")
+    with pytest.warns(PcsWarning, match=r"1 row has the gold label 'postive', which is almost 'positive' \(12 rows\)"):
+        assert labels_seen(dataset) == ("negative", "positive", "postive")
+
+
+def test_labels_that_are_common_or_of_few_letters_are_not_doubted(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        labels_seen(data(tmp_path, *["male"] * 12, *["female"] * 12, "11", *["1"] * 12, *["like"] * 12, "dislike"))
