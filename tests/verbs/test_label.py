@@ -14,7 +14,6 @@ import pytest
 from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.base.errors import ConfigError, TableError
 from pcs_annotator.runs import run_table
-from pcs_annotator.runs.paths import RunFolder, read_start, write_start
 from pcs_annotator.runs.run_request import RunRequest
 from pcs_annotator.runs.settings import Config, LearnSettings, Saving
 from pcs_annotator.tables.find import table_place

@@ -82,7 +82,7 @@ def _plan_shown(planned: RunPlan) -> Iterator[b.Block]:
     yield from _calls_shown(planned.plan)
 
 
-def _calls_shown(plan: Plan, *more: b.Block) -> Iterator[b.Block]:
+def _calls_shown(plan: Plan) -> Iterator[b.Block]:
     """Yield the calls of a plan per model and in total, what is missing for a price, and that it costs nothing."""
     yield b.text(b.strong(f"{count(plan.rows)} rows, {_calls_and_cost(plan)}"))
     yield b.Table(columns=b.bill_columns("max. "), rows=b.bill_rows(plan.models))
@@ -90,7 +90,6 @@ def _calls_shown(plan: Plan, *more: b.Block) -> Iterator[b.Block]:
         cost = "cost unknown" if plan.left.usd is None else dollars(plan.left.usd)
         left = f"{counted(plan.left.calls, 'call is', 'calls are')} left, {cost}"
         yield f"the ledger already has the answers to {count(answered)} of them: {left}"
-    yield from more
     yield PRICE_MISSING if plan.usd is None else None
     yield NOT_CALLED
 
