@@ -47,7 +47,6 @@ from pcs_annotator.tables.source_files import STDIO
 
 T = TypeVar("T")
 NO_ANSWER = "no model gave a usable answer"
-
 LEAST_GOLD = 200  # gold rows for texts of a new kind, if the run has fewer
 
 

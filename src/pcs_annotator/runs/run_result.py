@@ -108,18 +108,7 @@ class RunResult(Facts, Frame):
         tally: Counts of calls, answers and failures.
         bills: The cost of all calls that commands in this folder made, per model; with a shared ledger, `used`.
         used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger.
-        unreadable: Reasons why answers have no label.
-        hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
-        bounded: Answers in which a label that the server did not list may have more than 1 %.
         seconds: The duration of each step.
-        to_label: Rows written for a person to label; None when the run was only opened.
-        verdicts: What people said in a review.
-        gold_with_shown: Its gold with that of rows which prompts show, and nothing is learned from; empty for the same.
-        assumed: Those that came with the data, so that this is only assumed; None for all.
-        whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
-            that is kept completely, and before all rows are labelled.
-        own: Models and relations that were given as objects.
-        plotter: What draws its charts, as charts are made by modules that know results; None for none.
     """
 
     folder: RunFolder
@@ -128,17 +117,17 @@ class RunResult(Facts, Frame):
     tally: Tally
     bills: Sequence[Bill]
     used: Sequence[Bill] = ()
-    unreadable: Mapping[str, int] = field(default_factory=dict)
-    hard: Mapping[str, int] = field(default_factory=dict)
-    bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
-    to_label: HandedOut | None = None
-    verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)
-    gold_with_shown: Sequence[str | None] = ()
-    assumed: Mask | None = None
-    whole: WholeTable | None = None
-    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
-    plotter: "Callable[[RunResult, str], Any] | None" = field(default=None, repr=False)
+    unreadable: Mapping[str, int] = field(default_factory=dict)  # reasons why answers have no label
+    hard: Mapping[str, int] = field(default_factory=dict)  # reasons why answers that should be graded count as hard
+    bounded: int = 0  # answers in which a label that the server did not list may have more than 1 %
+    to_label: HandedOut | None = None  # rows written for a person to label; None when the run was only opened
+    verdicts: ReviewVerdicts = field(default_factory=ReviewVerdicts)  # what people said in a review
+    gold_with_shown: Sequence[str | None] = ()  # gold with that of rows in prompts, if there are some
+    assumed: Mask | None = None  # which rows of the random sample came with the data; None for all
+    whole: WholeTable | None = None  # about all rows of a large table, of which all else is about a sample
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # models and relations that were given as objects
+    plotter: "Callable[[RunResult, str], Any] | None" = field(default=None, repr=False)  # draws its charts
 
     @property
     def model(self) -> Model:
