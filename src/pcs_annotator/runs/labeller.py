@@ -130,7 +130,7 @@ def open_fitted(recorded: Run, options: LoadOptions) -> FittedRun:
         settings = replace(settings, in_flight=options.in_flight)
     fitted, recorded = recorded.model_in_force(), recorded.taught.as_fitted()
     job = job_of(recorded, settings)
-    frugal = _frugal(recorded, fitted, job, settings, saving)
+    frugal = None if saving.ask == "all" or fitted.calibrator is None else _frugal(recorded, fitted, saving.ask)
     model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
     return FittedRun(
         job=job,
@@ -164,21 +164,18 @@ def annotators_of(recorded: Run) -> list[Annotator]:
     return [Annotator(model, answers=None if model in graded else "hard") for model in asked]
 
 
-def _frugal(recorded: Run, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving) -> Frugal | None:
-    """Return how to save questions; None when all are requested, or when nothing is calibrated."""
-    if saving.ask == "all" or fitted.calibrator is None:
-        return None
+def _frugal(recorded: Run, fitted: Model, asked: str) -> Frugal:
     votes, gold = recorded.to_learn(recorded.settings), recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample, gold.undecided)
-    looked = recorded.looked(recorded.settings, saving.ask)
+    looked = recorded.looked(recorded.settings, asked)
     how = replace(learn.learning_of(recorded.settings, looked, recorded.shape), resamples=0)
     if fitted.certificate is None or not fitted.certificate.found:
         how = replace(how, refused="the run promises nothing")  # so there is nothing to test
     with one_thread():
         frugal = learn_frugal(votes, codes, how, once)
     if not how.refused:
-        recorded.note_test(frugal.model.certificate, recorded.settings, saving.ask)
+        recorded.note_test(frugal.model.certificate, recorded.settings, asked)
     return frugal
 
 
