@@ -42,8 +42,7 @@ class ClusterSettings:
     """Which cluster to use."""
 
     address: str = ""  # its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own
-    # number of workers; None for one per CPU of the cluster, or per GPU where models run on these
-    workers: int | None = None
+    workers: int | None = None  # None for one per CPU of the cluster, or per GPU where models run on these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,15 +56,11 @@ class Gold(NamedTuple):
     """Gold labels of a run, including those that people added; a text's label is that of all drawn rows with it."""
 
     labels: tuple[str | None, ...]  # for every item its label, or None
-    # which labels can support a promise: those of rows that we drew at random, and those that came with the data,
-    # unless we know that the row was chosen otherwise
-    random_sample: Mask
+    random_sample: Mask  # which can support a promise: drawn at random or in the data, unless chosen otherwise
     assumed: Mask  # which of these came with the data, so that we only assume that they are a random sample
-    # rows drawn at random that people judged without a decision: they differ, or nobody could tell
-    undecided: Mask
+    undecided: Mask  # rows drawn at random that people judged without a decision: they differ, or nobody could tell
     verdicts: ReviewVerdicts = ReviewVerdicts()  # what people said in a review; labels include those to learn from
-    # if the promise rests on texts that came after an alarm about drift: group, or `""` for all texts → when that was
-    since: Mapping[str, float] = MappingProxyType({})
+    since: Mapping[str, float] = MappingProxyType({})  # group, or `""` → when its alarm was that gold came after
     labels_with_shown: tuple[str | None, ...] = ()  # the same with those of `without_examples`; empty if there are none
 
     @property

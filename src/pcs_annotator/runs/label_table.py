@@ -52,12 +52,10 @@ class RowWriter:
     votes: Path | None = None  # the file for all votes, in the long form; None for no file
     graded: bool = False  # whether that has columns for grades, whether or not a chunk has some
     people: Mapping[str, Reviewed] = field(default_factory=dict)  # item → what people said about it
-    # item → its gold label, also from a person's file; of rows outside the sample, gold is in their table
-    gold: Mapping[str, str | None] = field(default_factory=dict)
+    gold: Mapping[str, str | None] = field(default_factory=dict)  # item → gold label, of rows in the sample
     version: int = 0  # the number of the fit, for a column of its own; 0 for none
     sample_of: int | None = None  # how many rows the table has, if a sample of them is to be kept
-    # what puts texts that people should see elsewhere too, with the votes on them, and how they were judged
-    keep: Callable[[Dataset, Votes, Model, Predictions], None] = lambda *_: None
+    keep: Callable[[Dataset, Votes, Model, Predictions], None] = lambda *_: None  # puts texts aside for people
     counts: Counts = field(default_factory=Counts, init=False)  # how many rows have which label, so far
     sample: list[tuple[Dataset, Votes]] = field(default_factory=list, init=False)  # the sampled rows and their votes
     _open: ExitStack = field(default_factory=ExitStack, init=False)

@@ -56,8 +56,7 @@ class LoadOptions:
 
     text_column: str | None = None  # the column of texts; None for one with a usual name, or the only column
     in_flight: int | None = None  # maximum number of concurrent calls per model and process; None for the run's
-    # where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger
-    ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
+    ledger: LedgerAddress | None = field(default=None, repr=False)  # of paid calls; None for the run's own
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # keys and URLs; None for the process's own
     saving: Saving = field(default_factory=Saving)  # when to stop asking, and what may be spent by each process
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)  # what the run was given as objects

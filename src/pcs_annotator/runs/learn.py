@@ -52,19 +52,14 @@ class Learned:
     """A model, and its cross-validated figures."""
 
     model: Model  # the model learned from all gold rows
-    # the chosen optimiser first, then the references; empty when there was too little gold
-    figures: Sequence[MethodFigures]
+    figures: Sequence[MethodFigures]  # the chosen optimiser first, then the references; empty with too little gold
     no_figures: str = ""  # why there are none
     curves: Curves | None = None  # curves over held-out gold rows for the report; None when there was too little gold
-    # the share of questions that a new text would need; None when nothing is calibrated
-    spending: Spending | None = None
-    # whether the rows without gold are answered differently from those with; None without a promise
-    drift: Drift | None = None
-    # labels of held-out gold rows against gold; None when there was too little gold
-    against_gold: AgainstGold | None = None
+    spending: Spending | None = None  # the share of questions that a new text would need; None if uncalibrated
+    drift: Drift | None = None  # whether rows without gold are answered differently; None without a promise
+    against_gold: AgainstGold | None = None  # held-out labels against gold; None when there was too little gold
     by_group: FiguresByGroup | None = None  # figures of groups of texts; None without `by`, or with too little gold
-    # how far several people agree; None if fewer than two columns of labels were given
-    among_coders: AmongCoders | None = None
+    among_coders: AmongCoders | None = None  # how far people agree; None with fewer than two columns of labels
     passages: PassageFigures | None = None  # of candidates in gold texts, where passages or values are quoted
     trial: HeldOut | None = None  # gold rows as judged by fits that did not see them; not stored
 
@@ -82,8 +77,7 @@ class KnownRows(NamedTuple):
     """What is known about the rows beside their votes and gold."""
 
     random_sample: Mask | None = None  # which rows were drawn at random and so can support a promise; None for all
-    # those of them that we did not draw, so that the promise says that it relies on this; None for all
-    assumed: Mask | None = None
+    assumed: Mask | None = None  # those of them that we did not draw, which the promise says; None for all
     texts: Sequence[str] | None = None  # the text of every row, because copies of a text count once; None if unknown
     looked: Looked = Looked()  # what earlier looks at the gold labels mean for a promise
     shape: LabelShape = ONE  # whether the labels are steps of a scale or paths of a tree

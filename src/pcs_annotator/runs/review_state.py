@@ -48,10 +48,9 @@ class ReviewState:
         self.last = 0  # number of the last event
         self.places = {item.id: row for row, item in enumerate(items)}
         self.draws: list[Draw] = []  # all draws of rows that the run has
-        # verdicts that were not taken back, oldest first: by row, by reviewer and number, by number
-        self.verdicts: dict[int, list[Verdict]] = {}
-        self.given_by: dict[str, dict[int, Verdict]] = {}
-        self.standing: dict[int, Verdict] = {}
+        self.verdicts: dict[int, list[Verdict]] = {}  # row → those that were not taken back, oldest first
+        self.given_by: dict[str, dict[int, Verdict]] = {}  # reviewer → the same by number
+        self.standing: dict[int, Verdict] = {}  # the same by number
         self.latest: dict[tuple[str, str], Verdict] = {}  # ID and reviewer → last verdict, even if it was taken back
         # row → number of the last verdict on it, or undo; row and reviewer → of this reviewer
         self.changes: dict[int | tuple[int, str], int] = {}
