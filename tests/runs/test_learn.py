@@ -52,19 +52,14 @@ def test_one_class_of_gold_gives_equal_weights_and_a_warning() -> None:
     assert "two classes" in learned.no_figures
 
 
-def test_without_gold_all_votes_count_the_same_and_nothing_is_calibrated() -> None:
-    votes, _ = simulated_votes([0.9, 0.6], items=20)
-    learned = learn_if_possible(votes, [None] * 20, QUICK)
-    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
-    assert learned.model.calibrator is None
-    assert "no gold labels" in learned.no_figures
-
-
-def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:
+def test_without_gold_votes_count_the_same_and_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:
     votes, _ = simulated_votes([0.9, 0.6], items=40)
-    decided = learn_if_possible(votes, [None] * 40, QUICK).model
-    assert {outcome.decision for outcome in decided.judge(votes)} == {"agree", "review"}
-    assert (decided.decided_by, decided.certificate) == ("agreement", None)
+    learned = learn_if_possible(votes, [None] * 40, QUICK)
+    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
+    assert (learned.model.calibrator, learned.model.certificate) == (None, None)
+    assert "no gold labels" in learned.no_figures
+    assert {outcome.decision for outcome in learned.model.judge(votes)} == {"agree", "review"}
+    assert learned.model.decided_by == "agreement"
     undecided = learn_if_possible(votes, [None] * 40, replace(QUICK, max_error=None)).model
     assert {outcome.decision for outcome in undecided.judge(votes)} == {None}
 

@@ -129,9 +129,3 @@ def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: P
 def test_a_page_is_written_whatever_its_characters(tmp_path: Path) -> None:
     write_page(tmp_path / "page.html", "é \ud800")
     assert (tmp_path / "page.html").read_bytes() == "é ?".encode()
-
-
-def test_a_page_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TableError, match="file"):
-        write_page(tmp_path / "file" / "page.html", "x")

@@ -427,7 +427,7 @@ def test_votes_with_grades_come_back_as_they_were_and_others_are_left_out(tmp_pa
         assert [item.text for item in the(stream.read(votes, ["q"])).items] == ["text q"]
 
 
-def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earlier_version(tmp_path: Path) -> None:
+def test_texts_are_counted_as_they_come_change_and_go(tmp_path: Path) -> None:
     codes = np.zeros((4, 1, 1, 1), dtype=np.int8)
     votes = Votes(codes=codes, ids=list("pqrs"), annotators=["a"], relations=["original"], labels=["x", "y"])
     items = [Item(id=name, text=f"text {name}") for name in "pqrs"]
@@ -441,12 +441,6 @@ def test_texts_are_counted_as_they_come_change_and_go_also_in_a_file_of_an_earli
         assert stream.counts() == {"texts": 4, "accepted": 2, "drawn": 4}
         stream.forget(["p"])
         assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executescript("DROP TABLE counts; DROP TRIGGER come; DROP TRIGGER gone; DROP TRIGGER changed")
-    with Stream(path) as stream:
-        assert stream.counts() == {"texts": 3, "accepted": 1, "drawn": 3}
-        stream.forget(["q"])
-        assert stream.counts() == {"texts": 2, "accepted": 0, "drawn": 2}
 
 
 def test_an_alarm_counts_until_a_fit_has_learned_from_later_texts(tmp_path: Path) -> None:
