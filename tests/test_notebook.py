@@ -74,7 +74,6 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     [
         ("pcs.run(", ["60 rows", "accept", "good", "report.html"]),
         ("result.weights", ["right_9_of_10", "right_7_of_10", "order", "60 gold rows"]),
-        ("result.certificate", ["The promise holds", "error-among-accepted ≤ 0.2", "rows to review"]),
         ("result.outcomes", ["60 outcomes", "the first 20 of 60", "accept"]),
         ("result.report()", ["<iframe srcdoc", 'href="runs/reviews/report.html"']),
         ("run.label(", ["1 outcome", "good"]),

@@ -15,6 +15,7 @@ from pcs_annotator.core.outcome import Outcomes
 from pcs_annotator.core.task import Task, check_labels, label_lookup, refuse_doubtful, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
+from pcs_annotator.faces.outputs import Outputs, is_matrix
 from pcs_annotator.runs.ask import CollectSettings
 from pcs_annotator.runs.columns import probabilities
 from pcs_annotator.runs.default_panel import panel_for
@@ -43,8 +44,12 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     None and nan mean that there is none. Every answer is kept in the ledger, so that cross-validation and a second
     `predict` never repeat a call, not even from several processes at once.
 
+    y may be a matrix with a column for each label, 1 where it applies and 0 elsewhere; `predict` and `predict_proba`
+    return the like. With one for each variable, `predict_proba` returns a list. Models are asked about all in one call,
+    `outputs_.fitted` has a classifier for each, `label` returns outcomes by its name, and `score` counts whole rows.
+
     Args:
-        task: What to decide. If it is only an instruction, the labels are those in y.
+        task: What to decide. If it is only an instruction, the labels are those in y. For variables, name → `Task`.
         annotators: The models to ask: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
         relations: The ways to ask about each text: names, or your own relations. None for those that suit the models:
             two graded questions where they give log-probabilities, several hard ones elsewhere.
@@ -76,9 +81,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         fallback_: The class with most gold rows, the first if tied, which `predict` returns for such a text.
     """
 
+    outputs_: Outputs | None
+
     def __init__(  # noqa: PLR0913  # the agreed signature
         self,
-        task: Task | str,
+        task: Task | str | Mapping[str, Task],
         annotators: Sequence[object],
         relations: Sequence[Any] | None = None,
         optimiser: Any = "auto",
@@ -121,7 +128,27 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
         Texts without a label are not asked about, unless the optimiser learns from them too.
         """
-        texts = texts_of(X)
+        texts, how = texts_of(X), self.get_params(deep=False)
+        if not isinstance(self.task, str) and is_matrix(self.task, y):
+            self.outputs_ = Outputs(self.task, lambda task: type(self)(**{**how, "task": task})).fit(texts, y)
+            self.classes_ = self.outputs_.classes
+            return self
+        classes, task, gold, rows = self._read(texts, y)
+        self.panel_ = None
+        if self.relations is None:
+            self.panel_ = panel_for(task, _listed(self.annotators, "annotators"), self.ledger, self._settings())
+        votes = self._ask(task, [texts[row] for row in rows])
+        self.model_ = fit_for_classifier(
+            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error, text=self.text
+        )
+        self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
+        self.certificate_ = self.model_.certificate
+        self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
+        self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
+        self.fallback_, self.outputs_ = self.classes_[int(self.shares_.argmax())], None
+        return self
+
+    def _read(self, texts: Sequence[str], y: object) -> tuple["Classes", Task, list[str | None], list[int]]:
         values = gold_of(y, len(texts))
         if not isinstance(self.task, Task | str):
             raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
@@ -134,22 +161,12 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
                 "(uniform, majority)"
             )
-        self.panel_ = None
-        if self.relations is None:
-            self.panel_ = panel_for(task, _listed(self.annotators, "annotators"), self.ledger, self._settings())
-        votes = self._ask(task, [texts[row] for row in rows])
-        self.model_ = fit_for_classifier(
-            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error, text=self.text
-        )
-        self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
-        self.certificate_ = self.model_.certificate
-        self.classes_, self.labels_, self.task_ = np.array(list(classes.names)), classes.labels, task
-        self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
-        self.fallback_ = self.classes_[int(self.shares_.argmax())]
-        return self
+        return classes, task, gold, rows
 
     def predict(self, X: object) -> Array:
         """Return the most probable class of each text; without votes, `fallback_`, with a warning."""
+        if several := getattr(self, "outputs_", None):
+            return several.predict(X)
         outcomes = self.label(X)
         silent = [row for row, outcome in enumerate(outcomes, 1) if outcome.label is None]
         if silent:
@@ -167,32 +184,42 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Without `model_.calibrator`, the values are raw scores.
         """
         check_is_fitted(self)
+        if self.outputs_:
+            return self.outputs_.predict_proba(X)
         return probabilities(self.model_, self._ask(self.task_, texts_of(X)), self.labels_, self.shares_)
 
     def label(self, X: object) -> Outcomes:
         """Return label, scores, confidence, decision and reason for each text; ids are row numbers from 0."""
         check_is_fitted(self)
+        if self.outputs_:
+            return self.outputs_.label(X)
         return Outcomes(self.model_.judge(self._ask(self.task_, texts_of(X))))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the accuracy on the texts that have a label; the others are left out."""
         check_is_fitted(self)
-        texts = texts_of(X)
-        gold = gold_of(y, len(texts))
-        rows = [row for row, value in enumerate(gold) if value is not None]
+        texts, several = texts_of(X), self.outputs_
+        parts = [(self, y)]
+        if several is not None:
+            parts = [(several.fitted[at], output) for at, output in several.columns(y).items()]
+        gold = [gold_of(column, len(texts)) for _, column in parts]
+        rows = [row for row, values in enumerate(zip(*gold, strict=True)) if None not in values]
         if not rows:
             raise GoldError("y has no labels, so there is no accuracy: give texts with labels")
-        classes = Classes(dict(zip(self.classes_.tolist(), self.labels_, strict=True)))
-        predicted = zip(rows, self.predict([texts[row] for row in rows]).tolist(), strict=True)
-        right = [classes.name_of(gold[row]) == classes.name_of(value) for row, value in predicted]
+        right = np.ones(len(rows), dtype=np.bool_)
+        for (output, _), labels in zip(parts, gold, strict=True):
+            classes = Classes(dict(zip(output.classes_.tolist(), output.labels_, strict=True)))
+            predicted = zip(rows, output.predict([texts[row] for row in rows]).tolist(), strict=True)
+            right &= [classes.name_of(labels[row]) == classes.name_of(value) for row, value in predicted]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
         return float(np.average(right, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: the input is texts, in one dimension."""
+        """Return scikit-learn's tags: the input is texts, in one dimension; there may be several outputs."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -325,15 +352,20 @@ def _numbered(labels: Sequence[str], gold: Sequence[int | None]) -> Classes:
     if named and placed and any(names[value] != places[value] for value in present):
         raise LabelError(f"the numbers in y may be names or positions of the labels {list(labels)}: write y as texts")
     if not named and not placed:
-        row, value = next((row, value) for row, value in enumerate(gold, 1) if value not in {None, *names})
-        raise LabelError(
-            f"{unknown_label(str(value), labels, f'y, row {row}')}; numbers made from labels by scikit-learn, as in "
-            "cross_val_predict with probabilities, work only if every label of the task occurs in y"
-        )
+        raise _no_such_number(labels, gold)
     if not named:
         meaning = ", ".join(f"{position} is {label!r}" for position, label in places.items())
         warn_user(f"the numbers in y are read as positions among the sorted labels: {meaning}")
     return Classes(dict(sorted((names if named else places).items())))
+
+
+def _no_such_number(labels: Sequence[str], gold: Sequence[int | None]) -> LabelError:
+    spelt = {None, *_by_name(labels)}
+    row, value = next((row, value) for row, value in enumerate(gold, 1) if value not in spelt)
+    return LabelError(
+        f"{unknown_label(str(value), labels, f'y, row {row}')}; numbers made from labels by scikit-learn, as in "
+        "cross_val_predict with probabilities, work only if every label of the task occurs in y"
+    )
 
 
 def _by_name(labels: Sequence[str]) -> dict[int, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.base.errors import TableError
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.showing.report.page import write_site
+from pcs_annotator.showing.report.site import write_site
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_book
 from tests.command_line import Pcs
@@ -50,6 +50,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: 
 
 
 def test_the_index_lists_every_run_with_links_that_lead_to_pages_which_lead_back(runs: Path, pcs: Pcs) -> None:
+    assert main(["estimate", "one", "-o", "one/shares.html"]) == 0
+    (runs / "one" / "notes.html").write_text("<title>Not ours</title>", encoding="utf-8")
+    shutil.copy("one/shares.html", "one/shares-2026-01-31-120000.html")
+    shutil.copy("one/shares.html", "book/variables/topic/shares.html")
     told = pcs.json("report", "one", "deep/one", "book", "one", "--site")
     index = runs / "site" / "index.html"
     assert Path(told["site"]) == index
@@ -60,7 +64,9 @@ def test_the_index_lists_every_run_with_links_that_lead_to_pages_which_lead_back
     assert "topic, urgent: nothing is promised" in shown.text
     linked = {unquote(str(one["href"])) for one in shown.of("a") if not str(one["href"]).startswith("#")}
     reports = {"one/report.html", "one-2/report.html", "book/report.html"}
-    assert linked == reports
+    shares = {name for name in linked if name.endswith("shares.html")} - {"book/topic-shares.html"}
+    assert linked == {*reports, *shares, "book/topic-shares.html"}
+    assert len(shares) == 1  # the other run of this name has none
     assert {str(path.relative_to(index.parent)) for path in index.parent.glob("*/*.html")} == linked
     for name in linked:
         page = (index.parent / name).read_text(encoding="utf-8")
@@ -79,6 +85,6 @@ def test_names_are_text_and_a_site_is_never_written_over(runs: Path) -> None:
     assert len([*runs.glob("site*")]) == 2
 
 
-def test_several_reports_need_a_site(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_several_runs_there_is_a_site_only(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "one", "deep/one"]) == 2
     assert "--site" in capsys.readouterr().err

@@ -8,7 +8,8 @@ import click
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import counted
 from pcs_annotator.faces.cli import options
-from pcs_annotator.showing.report.page import write_report, write_site
+from pcs_annotator.showing.report.page import write_report
+from pcs_annotator.showing.report.site import write_site
 from pcs_annotator.tables.write import OutputPolicy
 from pcs_annotator.verbs.fit import open_book
 
@@ -24,7 +25,8 @@ from pcs_annotator.verbs.fit import open_book
 @click.option(
     "--site",
     is_flag=True,
-    help="Write a folder for a web server instead, or to open: an index of the runs, and their reports.",
+    help="Write a folder for a web server instead, or to open: an index of the runs, their reports, and the pages of "
+    "pcs compare and pcs estimate that lie in the run folders.",
 )
 @options.KEEP_EARLIER
 @options.JSON

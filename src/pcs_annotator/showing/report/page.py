@@ -1,11 +1,10 @@
 """The report of a run: its sections, and where it is written; of several runs, a folder for a web server."""
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import quote
 
 from pcs_annotator.base.errors import PcsError, warn_user
 from pcs_annotator.base.text import capital, counted, series
@@ -14,15 +13,13 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promise.sets import SetResult, WholeSets
 from pcs_annotator.runs.book_result import BookResult
 from pcs_annotator.runs.certificate_text import what_is_promised, words_of
-from pcs_annotator.runs.fits import list_versions
 from pcs_annotator.runs.passage_run import PassageResult
-from pcs_annotator.runs.paths import place_of, read_origin
+from pcs_annotator.runs.paths import place_of
 from pcs_annotator.runs.run_result import RunResult
 from pcs_annotator.runs.settings import TaskSettings
 from pcs_annotator.showing import blocks as b
-from pcs_annotator.showing.answer import labelled, next_of_all
+from pcs_annotator.showing.answer import next_of_all
 from pcs_annotator.showing.formats import count, percent, percent_interval
-from pcs_annotator.showing.markup import tag
 from pcs_annotator.showing.report import summary
 from pcs_annotator.showing.report.marked_texts import passage_sections, passages_verdict
 from pcs_annotator.showing.report.quality import how_good
@@ -31,7 +28,7 @@ from pcs_annotator.showing.report.rows import rows
 from pcs_annotator.showing.report.view import View, view_of
 from pcs_annotator.showing.svg_plot import Plot
 from pcs_annotator.showing.to_html import document, header, html
-from pcs_annotator.tables.files import check_ending, set_aside, write_page
+from pcs_annotator.tables.files import check_ending, write_page
 from pcs_annotator.tables.write import PAGES, STRICT, OutputPolicy
 
 
@@ -61,11 +58,6 @@ def report_or_warn(result: BookResult) -> None:
 def page_of(result: BookResult) -> str:
     """Return the page of a run: of several variables, a table of them, and a section for each."""
     return render_all(result) if result.book.named else render(result.only)
-
-
-def headline_of(result: BookResult) -> str:
-    """Return what the page of a run is headed by: how many labels can be used."""
-    return _title(result) if result.book.named else summary.verdict_of(result.only)[0]
 
 
 def render(result: RunResult) -> str:
@@ -209,49 +201,3 @@ def in_words(judged: Mapping[str, Judged]) -> str:
     if promises and without:
         promises.append(f"no promise for {', '.join(without)}")
     return "; ".join(promises) or "nothing is promised"
-
-
-INDEX = "index.html"
-NAV = '<nav aria-label="Sections">'
-BACK = tag("a", "← All runs", href=f"../{INDEX}")
-
-
-def write_site(results: Sequence[BookResult], folder: Path, policy: OutputPolicy = STRICT) -> list[Path]:
-    """Write the pages of runs, each into a folder of its own, and return the paths, the index first."""
-    index = folder / INDEX
-    policy.check(index, PAGES)
-    if index.exists():
-        set_aside(folder)
-    runs = {result.folder.resolve(): result for result in results}
-    written, sections = list[Path](), list[b.Section]()
-    for result in sorted(runs.values(), key=_made, reverse=True):
-        base = result.folder.resolve().name
-        names = (base, *(f"{base}-{number}" for number in range(2, len(runs) + 1)))
-        name = next(free for free in names if not (folder / free).exists())
-        page = page_of(result).replace(NAV, f"{NAV}{BACK}", 1)
-        written.append(policy.write_page(folder / name / result.report.name, page))
-        sections.append(_run_section(result, name)._replace(name=f"run{len(sections)}"))
-    top = header(counted(len(runs), "run"), b.text("The newest first.", kind="sub") if len(runs) > 1 else None)
-    return [policy.write_page(index, document("Runs", top, sections)), *written]
-
-
-def _made(result: BookResult) -> str:
-    """Return when the last fit of any variable was made, in UTC."""
-    versions = (version.made for run in result.results.values() for version in list_versions(run.folder))
-    return max(versions, default="")
-
-
-def _run_section(result: BookResult, name: str) -> b.Section:
-    first = next(iter(result.results.values()))
-    what = b.plain(labelled(first.counts)[1])
-    if result.book.named:
-        what = f"{', '.join(result.variables)}: {in_words({**result.results, **result.sets})}"
-    about = (f"{_made(result)[:16].replace('T', ' ')} UTC", read_origin(first.folder).data)
-    return b.section(
-        name,
-        name,
-        b.Paragraph(b.strong(headline_of(result)), "verdict"),
-        b.text(b.name(what)),
-        b.Bullets([b.Styled("Report", "name", own=True, link=quote(f"{name}/{result.report.name}"))]),
-        b.note(b.name(" · ".join(filter(None, about)))),
-    )
