@@ -4,15 +4,7 @@ A published method uses one model. On the votes of one annotator (with its elici
 method; on the votes of several, each annotator is scored separately and the scores are averaged over those that
 answered. All but `logprob` are defined on labels, so graded votes count as the label that was answered.
 
-SPUQ asks about slightly perturbed inputs: Gao et al. 2024, *SPUQ: Perturbation-Based Uncertainty Quantification for
-Large Language Models*, EACL 2024, arXiv:2403.02509. With the original input x_0 and its output y_0, perturbed inputs
-x_1 … x_n and their outputs y_1 … y_n, the confidence in y_0 is
-
-* inter-sample: the mean of s(y_0, y_i) over i ≥ 1; two labels are equal or not, so s is 1 or 0
-* intra-sample: the mean of c_i over i ≥ 0, where c_i is the model's stated confidence in y_i
-
-The rest is spread evenly over the other labels. The paper can weigh inputs by their similarity to x_0; here all count
-the same.
+`benchmarks/results/baselines.md` has the papers' formulas and every change from them.
 
 >>> baselines.names()[:4]
 ['1s-top-k', '2s-top-k', 'ling-1s', 'logprob']
@@ -297,7 +289,7 @@ def two_steps() -> StatedBaseline:
 @baseline("spuq")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spuq:
-    """Confidence in the answer on the original, from the answers on perturbed inputs.
+    """Confidence in the answer on the original, from those on perturbed inputs (Gao et al. 2024, arXiv:2403.02509).
 
     `inter`: the share of answers that agree with the original one. `intra`: the stated confidence, of the kind that
     comes first in the alphabet.

@@ -5,11 +5,10 @@ it, and a small difference can count less than a large one. Both figures are 1 w
 they agree as often as by chance. They are undefined if no row has two labels, or all labels are the same: then None for
 one figure, nan among many.
 
-May the model replace a human coder? In the alternative annotator test (Calderon, Reichart and Dror, 2025), each coder
-$j$ is left out in turn. On a row, the model wins if it agrees with the other coders at least as often as $j$ does, and
-$j$ wins if it is the other way round; both may win. The model may replace $j$ if its share of wins is higher than that
-of $j$ minus $\varepsilon$, the benefit of not having to pay for $j$. That is tested for all coders together (Benjamini
-and Yekutieli, 2001). The model may replace coders if it may replace at least half of them.
+May the model replace a human coder? That is the alternative annotator test (Calderon, Reichart and Dror, 2025): each
+coder $j$ is left out in turn, and the model may replace $j$ if it agrees with the others at least as well more often
+than $j$ does, less $\varepsilon$. All coders are tested together (Benjamini and Yekutieli, 2001); at least half of them
+must be replaceable.
 
 A flip is an answer of a model that a rewrite of the text changes.
 """

@@ -5,10 +5,8 @@ With cells $c$ (an annotator under a relation) and labels $k$, and a single maxi
 $$P(k)\propto\exp\Big(a N_k+s W_k+\sum_c d_c V_{ck}+t T_k+b_k\Big)$$
 
 $N$ is the naive Bayes log-likelihood of the votes, $W$ counts votes by how often their cell is right, $V_c$ is the vote
-of one cell, and $T$ is what a model of the texts says beside how common labels are. Gaussian priors are centred on what
-works without gold, so few gold rows do no harm, and many can even turn a vote round. Where a text may have any number
-of labels, the priors of each are centred on the slopes that fit all of them best. All but $T$ is linear in the votes,
-so that what was learned is an `Evidence`; its probabilities need no calibration.
+of one cell, and $T$ is what a model of the texts says beside how common labels are. Where a text may have any number
+of labels, the priors of each are centred on the slopes that fit all of them best. See `docs/design/fitting.md`.
 """
 
 from collections.abc import Callable

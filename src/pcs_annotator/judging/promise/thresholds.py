@@ -1,15 +1,8 @@
-r"""Which labels can be accepted with a promised error rate, and how many gold rows that would probably take.
+"""Which labels can be accepted with a promised error rate, and how many gold rows that would probably take.
 
-Learn then Test (Angelopoulos et al., 2021): when $e$ of the $m$ rows at or above a threshold are wrong, the exact
-binomial p-value of an error rate above $\alpha$ is $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested one after
-another, each at the full level of this look, until the first one fails; all that passed hold simultaneously with that
-certainty. The levels of all looks together are at most $\delta$. The sequence starts where the test is most likely to
-pass if rows are right as often as their confidence says, and continues to looser thresholds.
-
-The share of wrong labels among the accepted *on average* is another promise with its own name: false discoveries (Jin
-and Candès, 2023). If $w$ of $n$ gold rows are wrong at or above a threshold, $m (w + 1) / (n + 1)$ of the $m$ rows of a
-table are expected to be. The loosest threshold is used at which that is at most $\alpha$ of the accepted
-(Benjamini–Hochberg, conformal p-values).
+With certainty: Learn then Test (Angelopoulos et al., 2021) on exact binomial p-values, in a sequence that starts where
+the test is most likely to pass. On average: false discoveries (Jin and Candès, 2023), by conformal p-values and
+Benjamini–Hochberg. See `docs/design/promises.md`.
 """
 
 from collections.abc import Mapping, Sequence
