@@ -119,8 +119,10 @@ class Asker:
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
         try:
-            answered = await self.ledger.claim(call.key)
+            answered = await self._answered_meanwhile(call)
             reply = answered or await self._until_answered(call)
+            if answered is None:
+                self.shared.note_answer(call.key)
             self._count(call, reply, paid=answered is None)
         except BaseException as error:
             self.ledger.give_up(call.key)
@@ -131,6 +133,12 @@ class Asker:
             del self.shared.under_way[call.key]
         answer.set_result(reply)
         return reply
+
+    async def _answered_meanwhile(self, call: Call) -> Reply | None:
+        """Return the reply that another task or process has just got; None if the call is to be made here."""
+        answered = call.key in self.shared.answered
+        reply = (await self.ledger.find([call.key])).get(call.key) if answered else None
+        return reply or await self.ledger.claim(call.key)
 
     def _count(self, call: Call, reply: Reply, *, paid: bool) -> None:
         self.tally.count_answer(call.model.name, call.purpose, reply.usage, paid=paid)

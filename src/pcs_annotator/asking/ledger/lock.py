@@ -6,6 +6,7 @@ import platform
 import sqlite3
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_
 
 LOCK_ATTEMPT_SECONDS = 0.05
 SILENT_SECONDS = 0.5  # a shorter wait for a lock is not worth a word
+ANSWERS_REMEMBERED = 50_000  # far more calls than come between looking for a reply and asking for it
 
 Say = Callable[[str], None]  # takes a sentence for the user
 Refusal = Callable[[str], PcsError]  # makes the error about a lock that is held from the name of its holder
@@ -36,7 +38,7 @@ def lock_ledger(ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_use
     called once, with the holder.
     """
     state = _own(ledger)
-    if state in _HELD.get():
+    if holds_lock(ledger):
         yield
         return
     with _attempts(ledger, None if wait else _in_use(ledger), say) as attempt:
@@ -62,6 +64,14 @@ class SharedCalls:
     tasks: int = 0  # how many tasks hold it
     # key of a call → who asks, and the reply to come
     under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
+    # keys of the latest calls. A task that looked for a reply too early checks here before it pays again.
+    answered: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+
+    def note_answer(self, key: bytes) -> None:
+        """Remember that a call was answered."""
+        self.answered[key] = None
+        if len(self.answered) > ANSWERS_REMEMBERED:
+            self.answered.popitem(last=False)  # of a dict, the first key is ever further from its beginning
 
 
 _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
@@ -75,7 +85,7 @@ async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> Asyn
     """
     state = _own(ledger)
     here = (asyncio.get_running_loop(), state)
-    if state in _HELD.get():
+    if holds_lock(ledger):
         yield _SHARED.get(here) or SharedCalls()
         return
     with ExitStack() as lock:
@@ -95,6 +105,11 @@ async def lock_ledger_async(ledger: LedgerAddress, *, wait: bool = True) -> Asyn
         if not shared.tasks:
             del _SHARED[here]
             shared.lock.close()
+
+
+def holds_lock(ledger: LedgerAddress) -> bool:
+    """Return whether this thread or task holds the lock of a ledger."""
+    return _own(ledger) in _HELD.get()
 
 
 def _in_use(ledger: LedgerAddress) -> Refusal:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, get_args
 
 from pcs_annotator.asking.ledger import admin
 from pcs_annotator.asking.ledger.admin import LedgerAdmin, LedgerEntry, LedgerSums, Row, add_own
+from pcs_annotator.asking.ledger.lock import holds_lock
 from pcs_annotator.base.errors import LedgerError
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Usage
 from pcs_annotator.models.logprobs import pack, unpack
@@ -162,9 +163,10 @@ class Ledger(LedgerAdmin):
     millisecond are committed together, in the event loop's thread: a commit is cheap, and passing it to another thread
     would cost more than it saves.
 
-    A claim is a lock on one byte of an empty file next to the ledger, at a place that follows from the call. The system
-    ends it when its process ends, in whatever way. Tasks of one process are not kept apart. Windows has no such locks:
-    there, a call that two processes make at the same moment without the lock of the ledger is paid twice.
+    Whoever opened it with its lock claims nothing. Else a claim is a lock on one byte of an empty file next to the
+    ledger, at a place that follows from the call. The system ends it when its process ends, in whatever way. Tasks of
+    one process are not kept apart. Windows has no such locks: there, a call that two processes make at the same moment
+    without the lock of the ledger is paid twice.
     """
 
     _day = _DAY.format("")
@@ -176,8 +178,10 @@ class Ledger(LedgerAdmin):
         self._paid: dict[int, float] | None = None  # day → dollars, of calls stored here, if sums are kept
         self._seen = 0
         self._claims: BinaryIO | None = None
+        self._alone = False
 
     def __enter__(self) -> "Ledger":
+        self._alone = holds_lock(self.path)
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # One for reading and writing: what another connection has in memory is void after every commit.
@@ -242,7 +246,7 @@ class Ledger(LedgerAdmin):
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
-        while True:
+        while not self._alone:
             claimed = self._lock(key)
             reply = (await self.find([key])).get(key)
             if claimed and reply is not None:
@@ -250,6 +254,7 @@ class Ledger(LedgerAdmin):
             if claimed or reply is not None:
                 return reply
             await asyncio.sleep(POLL_SECONDS)
+        return None
 
     def _lock(self, key: bytes) -> bool:
         if sys.platform == "win32":
