@@ -160,13 +160,11 @@ class Ledger(LedgerAdmin):
     """A file of paid calls: looked up by content, written in groups; failures are never stored.
 
     Use it as a context manager. `put` returns when the reply is safely in the file. Replies that arrive within a
-    millisecond are committed together, in the event loop's thread: a commit is cheap, and passing it to another thread
-    would cost more than it saves.
+    millisecond are committed together, in the event loop's thread (`docs/design/pace.md`).
 
-    Whoever opened it with its lock claims nothing. Else a claim is a lock on one byte of an empty file next to the
-    ledger, at a place that follows from the call. The system ends it when its process ends, in whatever way. Tasks of
-    one process are not kept apart. Windows has no such locks: there, a call that two processes make at the same moment
-    without the lock of the ledger is paid twice.
+    Whoever opened it with its lock claims nothing. Else a claim is a lock on one byte of an empty file next to it, at a
+    place that follows from the call; the system ends it with its process. Tasks of one process are not kept apart.
+    Windows has no such locks: there, a call that two processes make at the same moment is paid twice.
     """
 
     _day = _DAY.format("")
