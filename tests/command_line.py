@@ -1,7 +1,5 @@
 """The command line as tests use it: a command, its exit code, and what it printed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

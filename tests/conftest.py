@@ -1,7 +1,5 @@
 """What several tests share: the plug-ins, loaded once, the development data, and a PostgreSQL server, where present."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Folders that one of the processes of a test run makes, and that all of them share."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

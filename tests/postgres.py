@@ -1,7 +1,5 @@
 """A real PostgreSQL server for tests and benchmarks, from Debian's package: in a temporary folder, for this process."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """One small Ray cluster for the tests of a process, and ways to kill its actors."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

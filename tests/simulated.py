@@ -1,7 +1,5 @@
 """Runs with models that are right with a given probability: real run folders, made in process and free of charge."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

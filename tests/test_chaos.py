@@ -1,7 +1,5 @@
 """A short form of `benchmarks/chaos.py`: runs that are killed, stopped and frozen lose nothing and pay once."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

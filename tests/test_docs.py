@@ -1,7 +1,5 @@
 """Snippets in documentation and examples in docstrings run, links lead somewhere, generated pages are up to date."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import json

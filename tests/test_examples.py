@@ -1,7 +1,5 @@
 """Examples run; compose files are valid, stay on this machine, and the README explains every flag in them."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One run, read on all its faces: terminal, JSON, report, review, labels.csv, paper, evaluate and compare."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

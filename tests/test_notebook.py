@@ -1,7 +1,5 @@
 """The tutorial notebook runs in a real kernel, with a bar, rich display and an interrupt that loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

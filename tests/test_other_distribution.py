@@ -1,7 +1,5 @@
 """PyPI's `pcs-annotator` is imported under our name: being mixed with it is noticed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

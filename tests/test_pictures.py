@@ -1,7 +1,5 @@
 """The picture of the report in the docs can be taken again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

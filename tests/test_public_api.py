@@ -1,7 +1,5 @@
 """The names that users may rely on: a change here is a change for them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The stub server behaves as configured, and its counters are right."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -3,8 +3,6 @@
 A process in one of them reaches the other only by the cable, and has a 127.0.0.1 of its own.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

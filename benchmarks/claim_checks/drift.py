@@ -1,4 +1,4 @@
-"""Drift and repeated texts: false alarms, the smallest shift that is seen, and promises from gold rows with copies."""
+"""Drift and repeated texts: false alarms, and promises from gold rows with copies."""
 
 from __future__ import annotations
 

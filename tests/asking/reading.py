@@ -1,7 +1,5 @@
 """A check that items are read no faster than they are asked about."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Asynchronous tests with a stub server in this process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import wraps

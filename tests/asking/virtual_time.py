@@ -1,7 +1,5 @@
 """An event loop whose clock jumps to the next timer: minutes pass at once, and every run is the same."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The paper's class: its listing as printed, its files, its relations, and its errors on bad input."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import math

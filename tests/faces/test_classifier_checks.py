@@ -4,8 +4,6 @@ Checks that feed no data, or only look at the unfitted estimator, run on it dire
 rightly refuses: they run on a wrapper that writes numbers as texts and leaves the rest to the classifier.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Several outputs of the classifier, in the shapes that scikit-learn expects."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`load_run` of a codebook: all variables of further texts, for the price of one."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import re

@@ -1,7 +1,5 @@
 """`run`, `label` and `evaluate` from Python leave and return what the commands do."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """What Python shows of results, and what they become: few lines, data frames, charts."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """One simulated run for all tests of a review; each works on its own copy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

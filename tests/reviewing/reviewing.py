@@ -1,7 +1,5 @@
 """A person who reviews, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pcs_annotator.core.events import Queue

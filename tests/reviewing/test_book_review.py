@@ -1,7 +1,5 @@
 """The review of a codebook: one text for all variables, and each variable's log as if it had been reviewed alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

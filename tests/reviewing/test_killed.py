@@ -1,7 +1,5 @@
 """A review that is killed: every verdict that was said to be saved is there."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

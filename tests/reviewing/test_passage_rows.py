@@ -1,7 +1,5 @@
 """Texts from which passages or a value are quoted, in a review."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

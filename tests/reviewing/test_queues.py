@@ -1,7 +1,5 @@
 """Queues: which row comes next, how it was drawn, and whose hands it is in."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Fits in the background while people review."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

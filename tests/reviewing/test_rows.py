@@ -1,7 +1,5 @@
 """All rows of a run as arrays: the same as what a run says about every row, and quick to find."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`Review`: rows in, verdicts out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs of variables that are quoted from texts: passages and values, from the data to labels, promise and estimates."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

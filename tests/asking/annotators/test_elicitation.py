@@ -1,7 +1,5 @@
 """Elicitations: which questions are asked, in which order, and what is read from replies as models write them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

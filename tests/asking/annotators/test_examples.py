@@ -1,7 +1,5 @@
 """Examples in the prompt: turns before the text, as many as fit, and never a gold row of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From the log-probabilities of tokens to the probability of each label."""
 
-from __future__ import annotations
-
 from math import exp, inf, log, nan
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts that try to answer for the model, in replies of many shapes: those of the benchmark."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.injection import Read, attacked, honest

@@ -1,7 +1,5 @@
 """Answers in ledgers belong to the bytes of a question: a prompt that changes by one of them is paid for again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import product

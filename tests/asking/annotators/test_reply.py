@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from html import escape
 from json import dumps
 from unicodedata import normalize

@@ -1,7 +1,5 @@
 """Replies made to break reading, or to slow it down."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

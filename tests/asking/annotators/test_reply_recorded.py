@@ -1,7 +1,5 @@
 """Recorded replies of real small models."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import re

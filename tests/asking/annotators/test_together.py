@@ -1,7 +1,5 @@
 """Several questions in one call: the prompt is the same for all of them, and each reads its own line of the reply."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

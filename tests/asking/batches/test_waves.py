@@ -1,7 +1,5 @@
 """Asking in batches: the same votes at half the price, whatever becomes of a batch."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

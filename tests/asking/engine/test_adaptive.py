@@ -1,7 +1,5 @@
 """Asking step by step: which cells are asked, which are not needed, and which items a small budget goes to."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
@@ -404,10 +402,10 @@ def test_without_a_budget_items_are_read_as_needed(tmp_path: Path, monkeypatch: 
 
 def test_one_cell_at_a_time_still_keeps_the_model_busy(tmp_path: Path) -> None:
     async def main() -> int:
-        async with StubServer(Behaviour(latency_s=0.3)) as stub:
+        async with StubServer(Behaviour(latency_s=0.6)) as stub:  # long enough for a busy machine to ask 60 times
             model = resolve_model(f"{stub.url}#m", {})
             job = make_job([model], Needs(all_cells(1, 1, 3), 1), draws=3)
-            task = asyncio.create_task(asked(job, some_items(200), tmp_path))
+            task = asyncio.create_task(asked(job, some_items(100), tmp_path))
             most = 0
             while not task.done():
                 most = max(most, stub.stats().in_flight)

@@ -1,7 +1,5 @@
 """Whole jobs against a server on a real socket, with a real ledger."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import socket

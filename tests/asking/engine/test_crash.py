@@ -1,7 +1,5 @@
 """Runs that are killed or interrupted: real processes, a real server, the same ledger."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

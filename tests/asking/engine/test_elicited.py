@@ -1,7 +1,5 @@
 """Annotators that state probabilities: how many calls they take, which they share, and the votes they give."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

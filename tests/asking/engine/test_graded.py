@@ -1,7 +1,5 @@
 """Graded votes over real HTTP: what is asked, what is paid for, what the ledger keeps, and what is said about it."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import warnings

@@ -1,7 +1,5 @@
 """Questions put differently: what models read, under which label answers are stored, and what they cost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from math import log

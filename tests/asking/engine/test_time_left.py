@@ -1,7 +1,5 @@
 """The time left that a run shows, against the time it then took; a simulated clock, and no waiting."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Answers on a narrow terminal without colours, for labels of every kind, little gold, and nothing accepted."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Whatever a file holds, a command ends with its result or with a sentence, never as a bug."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

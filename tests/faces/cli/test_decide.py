@@ -1,7 +1,5 @@
 """Decisions on the command line: promises, rows for people to label or check, labelling with fewer questions."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The tour, on a few rows, because the whole takes a minute with the real model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from math import log

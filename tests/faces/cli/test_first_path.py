@@ -1,7 +1,5 @@
 """From a table of one's own to labels learned from ten reviewed rows: each command is shown by the one before."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pcs fit` as a user runs it: in a real process for the essentials, in this process for the rest."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Ids that occur twice, labels that are more than a word, and settings for a table with other column names."""
 
-from __future__ import annotations
-
 import csv
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """Labels in the files that users name."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

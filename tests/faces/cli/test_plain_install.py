@@ -1,7 +1,5 @@
 """An install without extras: what is missing is named before anything is asked, downloaded or written."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`--quiet` prints errors only: that rows have no label is one, and is said in a line with why and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`pcs relations value`: what each relation adds, in a table, in sentences, and as JSON."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

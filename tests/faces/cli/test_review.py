@@ -1,7 +1,5 @@
 """`pcs review` as a process of its own: what it refuses, and what is left of it after a kill."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

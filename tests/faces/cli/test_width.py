@@ -1,7 +1,5 @@
 """Every table of the terminal at 60, 80 and 120 columns, with long names and long labels."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

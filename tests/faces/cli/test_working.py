@@ -1,7 +1,5 @@
 """What a person sees while a command takes its time."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

@@ -1,7 +1,5 @@
 """A codebook with every kind of variable, run with simulated models, to review."""
 
-from __future__ import annotations
-
 import re
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One run for all tests of the page, of which each has its own copy, and one browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A codebook with passages and a value beside labels, run with simulated models, to review."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """A run to review, with texts that attack the page, and the page on a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 from collections.abc import Callable, Iterator

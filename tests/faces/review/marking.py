@@ -1,7 +1,5 @@
 """Pages with passages to mark, without a run: what is sent comes back as a message, and is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Passages and values on the review page, in a real browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Passages of a text are marked in a real browser, by mouse, by keyboard and by touch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page without its script, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

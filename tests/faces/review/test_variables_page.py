@@ -1,7 +1,5 @@
 """The review page of a codebook in a real browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A service under load that is killed again and again while `pcs fit` makes versions; then what it said is checked."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import random

@@ -1,7 +1,5 @@
 """A fitted run whose models are those of a stub, and `pcs serve` in a separate process."""
 
-from __future__ import annotations
-
 import csv
 import signal
 import subprocess

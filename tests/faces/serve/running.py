@@ -1,7 +1,5 @@
 """The service on a real socket, in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator

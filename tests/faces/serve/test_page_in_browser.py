@@ -1,7 +1,5 @@
 """The page of the service labels a text in a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

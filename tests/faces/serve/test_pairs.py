@@ -1,7 +1,5 @@
 """Pairs of texts over HTTP and as a tool of an assistant."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A service that learns from verdicts by itself (`--refit-every`)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

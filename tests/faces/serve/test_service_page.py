@@ -1,7 +1,5 @@
 """The page of the service: what it says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """All variables of a codebook over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A web app on a real socket, for tests."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress

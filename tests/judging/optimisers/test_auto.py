@@ -1,7 +1,5 @@
 """`auto`: what its inputs mean, that no gold row vouches for itself, and how it uses good, useless and wrong models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

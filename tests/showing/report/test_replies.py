@@ -1,7 +1,5 @@
 """Prompts and replies in the report: pooled, within a budget, least certain rows first, and safe."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
