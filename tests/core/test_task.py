@@ -8,6 +8,7 @@ from pcs_annotator import Item, Task, UserError
 from pcs_annotator.base.errors import ConfigError, LabelError
 from pcs_annotator.core.task import (
     MAX_LABELS,
+    Example,
     check_labels,
     in_order,
     label_lookup,
@@ -224,3 +225,8 @@ def test_a_value_outside_of_the_labels_is_refused_with_what_it_may_be(value: str
 def test_labels_that_are_numbers_are_in_their_order() -> None:
     assert in_order(["10", "2", "1"]) == ("1", "2", "10")
     assert in_order(["b", "10", "a"]) == ("10", "a", "b")
+
+
+def test_an_example_without_a_text_is_refused() -> None:
+    with pytest.raises(ConfigError, match="example 1 has an empty text"):
+        Task("Feeling?", ["positive", "negative"], examples=[Example(" ", "positive")])

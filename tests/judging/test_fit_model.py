@@ -11,6 +11,7 @@ from pcs_annotator.core.gold_codes import UNLABELLED
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.heldout import Splits
+from pcs_annotator.judging.label_shape import LabelShape
 from pcs_annotator.judging.metrics.figures import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.regression import LinearRegression
@@ -299,3 +300,15 @@ def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
     model = quiet_learn(votes, [names[0]] * 30, replace(HOW, resamples=5))
     assert (model.calibrator, model.margin) == (None, None)
     assert not model.weights.diagnostics.annotator_intervals
+
+
+def test_candidates_that_are_all_right_promise_nothing() -> None:
+    codes = np.random.default_rng(0).integers(2, size=(40, 2, 1, 1)).astype(np.int8)
+    names = [f"t{row}:passage" for row in range(40)]
+    votes = Votes(codes=codes, ids=names, annotators=["m", "n"], relations=["original"], labels=("yes", "no"))
+    votes = replace(votes, units=[f"t{row // 2}" for row in range(40)])
+    with pytest.warns(PcsWarning):
+        model = fit_model(
+            votes, np.zeros(40, dtype=np.int8), replace(HOW, shape=LabelShape.of("passages", ("yes", "no")))
+        ).model
+    assert "all candidates in gold texts are right" in reason_of(model)

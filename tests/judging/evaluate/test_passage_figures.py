@@ -59,3 +59,7 @@ def test_of_the_values_of_a_text_only_the_surest_can_be_accepted() -> None:
 def test_a_candidate_has_the_first_label_whatever_its_probability() -> None:
     shape = LabelShape.of("passages", ("yes", "no"))
     assert shape.choose(np.array([[0.9, 0.1], [0.1, 0.9]]), ("no", "yes")).tolist() == [1, 1]
+
+
+def test_where_all_candidates_are_right_nothing_tells_right_from_wrong() -> None:
+    assert passage_figures(votes(), JUDGED._replace(right=EVERY), EVERY, GOLD, None).auroc is None

@@ -137,3 +137,15 @@ def test_advice_follows_the_interval_and_the_adjusted_p(low: float, high: float,
     test = BootstrapTest((low + high) / 2, Interval(low, high), p_holm, 100)
     one = RelationValue(relation="order", covered=100, calls=1.0, gain=test, per_question=test, p_holm=p_holm)
     assert one.advice == advice
+
+
+def test_conclusions_say_what_to_keep_and_what_to_drop() -> None:
+    votes, gold = votes_with()
+    found = relation_values(votes, gold, QUICK)
+    little = BootstrapTest(0.0, Interval(-0.002, 0.002), 1.0, 100)
+    changed = [
+        replace(one, per_question=little, p_holm=1.0) if one.relation == "echo" else one for one in found.relations
+    ]
+    said = " ".join(replace(found, relations=changed).conclusions)
+    assert "Keep good" in said
+    assert "Drop echo" in said
