@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
 from pcs_annotator.base.errors import ConfigError, LabelError
+from pcs_annotator.core.passages import Extraction
 from pcs_annotator.core.task import (
     MAX_LABELS,
     Example,
@@ -230,3 +231,9 @@ def test_labels_that_are_numbers_are_in_their_order() -> None:
 def test_an_example_without_a_text_is_refused() -> None:
     with pytest.raises(ConfigError, match="example 1 has an empty text"):
         Task("Feeling?", ["positive", "negative"], examples=[Example(" ", "positive")])
+
+
+def test_the_answer_of_an_example_is_whole_where_passages_are_quoted() -> None:
+    shown = Example("It rained.", '[{"start": 0, "end": 10, "type": "claim"}]')
+    task = Task("Which claims?", ["claim"], extraction=Extraction(("claim",)), examples=[shown])
+    assert task.examples == (shown,)
