@@ -8,8 +8,9 @@ import numpy as np
 
 from pcs_annotator.base.errors import ConfigError, InputError, UserError
 from pcs_annotator.core.arrays import Array
+from pcs_annotator.core.passages import NO, YES
 from pcs_annotator.core.task import Task
-from pcs_annotator.runs.book import YES, configs_of
+from pcs_annotator.runs.book import configs_of
 from pcs_annotator.runs.resolve_config import task_of
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.runs.toml import variable_problem
@@ -94,4 +95,4 @@ def _applies(value: Any, row: int) -> str | None:
         return None
     if value not in (0, 1):
         raise InputError(f"y, row {row}: {value!r:.60} is neither 1, if the label applies, nor 0")
-    return YES if value else "no"
+    return YES if value else NO

@@ -6,10 +6,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Self
 
-from pcs_annotator.asking.annotators.reply import NO, YES
 from pcs_annotator.base.errors import ConfigError
 from pcs_annotator.base.text import series
 from pcs_annotator.core.events import Queue, Verdict
+from pcs_annotator.core.passages import NO, YES
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.review_queues import lock_review
 from pcs_annotator.reviewing.session import Review, named

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pcs_annotator.asking.annotators.reply import NO, YES
 from pcs_annotator.base.errors import ConfigError, TableError
+from pcs_annotator.core.passages import NO, YES
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.relations.phrases import phrases_around
 from pcs_annotator.runs.paths import RunFolder, parts_in, place_of, read_start
@@ -25,7 +25,6 @@ from pcs_annotator.tables.files import expecting
 if TYPE_CHECKING:
     from pcs_annotator.runs.run_request import RunRequest
 
-__all__ = ["YES", "Book"]
 T = TypeVar("T")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pcs_annotator.asking.annotators.reply import YES
 from pcs_annotator.base.plain import from_plain, to_plain
 from pcs_annotator.core import outcome as names
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.passages import YES
 from pcs_annotator.judging.early_stop import Frugal
 from pcs_annotator.judging.heldout import HeldOut
 from pcs_annotator.judging.model import Model

@@ -4,9 +4,9 @@ import re
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 
-from pcs_annotator.asking.annotators.reply import NO, YES
 from pcs_annotator.base.errors import LabelError, TableError
 from pcs_annotator.base.text import row_number
+from pcs_annotator.core.passages import NO, YES
 from pcs_annotator.core.task import label_code, whole_number
 from pcs_annotator.runs.settings import Config, TaskSettings
 from pcs_annotator.tables.arrow import pa, text_column

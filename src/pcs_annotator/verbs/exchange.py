@@ -14,14 +14,14 @@ from pcs_annotator.core.events import BLIND, SEQUENCE, Queue, Verdict
 from pcs_annotator.core.gold_codes import settled
 from pcs_annotator.core.identity import same_texts, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.passages import Passage, written
+from pcs_annotator.core.passages import YES, Passage, written
 from pcs_annotator.core.task import label_code
 from pcs_annotator.reviewing.draws import Draws
 from pcs_annotator.reviewing.passage_rows import PassageRows, read_rows
 from pcs_annotator.reviewing.review_queues import Queues, lock_review
 from pcs_annotator.reviewing.run_rows import DECISIONS, Rows
 from pcs_annotator.reviewing.values import ReviewOptions
-from pcs_annotator.runs.book import YES, Book
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.passage_run import PassageResult
 from pcs_annotator.runs.paths import RunFolder

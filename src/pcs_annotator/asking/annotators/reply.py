@@ -29,6 +29,7 @@ from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabula
 from pcs_annotator.base.thinking import thinking_spans, without_thinking
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.numbers import nearest_step, number_in
+from pcs_annotator.core.passages import NO, YES
 from pcs_annotator.core.task import AskedTogether
 from pcs_annotator.models.logprobs import ANSWER_KEY, OPENING_TAG
 
@@ -295,7 +296,6 @@ def _from_statement(text: str, words: LabelVocabulary) -> ParsedReply | None:
 # Every variable of a codebook is a task of its own, with its own votes. Tasks that are asked together have the same
 # prompt, so that only the first of them pays for the call; each reads its own line of the reply.
 TOKENS_PER_PART = 48  # an answer has a line for each part
-YES, NO = "yes", "no"
 _BETWEEN = re.compile(r"[;,|\n]|\band\b")
 
 

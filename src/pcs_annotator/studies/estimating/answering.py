@@ -9,9 +9,10 @@ import numpy as np
 from pcs_annotator.base.errors import ConfigError, GoldError
 from pcs_annotator.base.text import counted
 from pcs_annotator.core.arrays import Array, Floats, Mask
+from pcs_annotator.core.passages import YES
 from pcs_annotator.estimating.corrected import CoefficientEstimate, LabelRegression, Link, Study
 from pcs_annotator.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
-from pcs_annotator.runs.book import YES, Book
+from pcs_annotator.runs.book import Book
 from pcs_annotator.runs.opened import Run
 from pcs_annotator.runs.passage_run import PassageRun
 from pcs_annotator.studies.estimating import answers
@@ -98,15 +99,14 @@ def _named(estimated: Estimated, whole: str, variable: str) -> Estimated:
 
 
 def _joined(each: Sequence[Estimated], notes: Sequence[str], adjust: str) -> Estimated:
-    first = each[0]
     return replace(
-        first,
+        each[0],
         lines=[line for estimated in each for line in estimated.lines],
         differences=adjusted([line for estimated in each for line in estimated.differences], adjust),
         missing=list(dict.fromkeys(group for estimated in each for group in estimated.missing)),
         notes=[*dict.fromkeys(note for estimated in each for note in estimated.notes), *notes],
         title="Share of the texts that have a label"
-        if first.kind == "share"
+        if each[0].kind == "share"
         else "Means of scales, numbers and counts",
     )
 
